@@ -1,0 +1,349 @@
+//! What a configuration means: no default, no text and no doubt left.
+//!
+//! Only `config/check.rs` builds these. Every value is in force as it stands here; a key that this version of Weir
+//! does not carry out yet never gets this far, it is a problem.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use globset::GlobSet;
+use http::{HeaderName, Uri};
+use secrecy::SecretString;
+
+use crate::names::{LocalName, NameRules, Namespace, RouteName, UpstreamName};
+use crate::principal::Principal;
+use crate::protocol::Revision;
+
+/// One whole configuration.
+#[derive(Debug)]
+pub struct Config {
+    /// The file it came from; `None` for the built-in demonstration.
+    pub path: Option<PathBuf>,
+    /// The MCP listener.
+    pub listen: Listen,
+    /// The admin listener.
+    pub admin: Admin,
+    /// How published names are made.
+    pub names: NameRules,
+    /// How announcements are held back and gathered.
+    pub notify: Notify,
+    /// The upstreams in file order; disabled ones are left out.
+    pub upstreams: Vec<Arc<Upstream>>,
+    /// The routes in file order, at least one.
+    pub routes: Vec<Arc<Route>>,
+    /// Who may call.
+    pub access: Access,
+    /// Logs.
+    pub telemetry: Telemetry,
+}
+
+/// The MCP listener.
+#[derive(Debug, Clone)]
+pub struct Listen {
+    /// Where it binds.
+    pub address: SocketAddr,
+    /// Origin and optional path prefix as clients write them, without a slash at its end.
+    pub public_url: Option<String>,
+    /// Browsers' origins that may call.
+    pub allowed_origins: Allowed,
+    /// `Host` values that are served.
+    pub allowed_hosts: Allowed,
+    /// Sizes, counts and times.
+    pub limits: ListenLimits,
+    /// Life and number of legacy sessions.
+    pub sessions: Sessions,
+    /// Size of list pages towards clients.
+    pub page: PageSize,
+    /// How the process ends.
+    pub drain: Drain,
+}
+
+/// Which origins or hosts are let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Allowed {
+    /// `localhost`, `127.0.0.1`, `[::1]` with any port (a loopback listener without a list).
+    Loopback,
+    /// Any (hosts of a listener off loopback without `public_url`).
+    Any,
+    /// These, compared exactly; hosts in lower case, with or without a port.
+    These(Vec<String>),
+}
+
+/// `listen.limits`.
+#[derive(Debug, Clone, Copy)]
+pub struct ListenLimits {
+    /// Largest request body, in bytes.
+    pub body: usize,
+    /// Largest request head, in bytes.
+    pub header: usize,
+    /// How long a head, and a pause within a body, may take.
+    pub header_timeout: Duration,
+    /// Most connections at once.
+    pub connections: usize,
+}
+
+/// `listen.sessions`.
+#[derive(Debug, Clone, Copy)]
+pub struct Sessions {
+    /// Without a request or a standing stream for this long, a session ends.
+    pub idle: Duration,
+    /// The longest life of a session.
+    pub max_age: Duration,
+    /// How long a session may stay without `notifications/initialized`.
+    pub initialize: Duration,
+    /// How long the messages of a broken stream are kept.
+    pub resume: Duration,
+    /// Most sessions of one principal.
+    pub per_principal: usize,
+    /// Most sessions in all.
+    pub total: usize,
+}
+
+/// `listen.page`.
+#[derive(Debug, Clone, Copy)]
+pub struct PageSize {
+    /// Most items of a page.
+    pub items: usize,
+    /// Most bytes of a page.
+    pub bytes: usize,
+}
+
+/// `listen.drain`.
+#[derive(Debug, Clone, Copy)]
+pub struct Drain {
+    /// How long work is still taken after SIGTERM.
+    pub delay: Duration,
+    /// When calls in flight are cut, counted from SIGTERM.
+    pub deadline: Duration,
+}
+
+/// The admin listener.
+#[derive(Debug, Clone)]
+pub struct Admin {
+    /// Where it binds.
+    pub address: SocketAddr,
+}
+
+/// `notify`.
+#[derive(Debug, Clone, Copy)]
+pub struct Notify {
+    /// The quiet time that an announcement waits for.
+    pub debounce: Duration,
+    /// The longest that it waits.
+    pub max_wait: Duration,
+}
+
+/// One upstream.
+#[derive(Debug)]
+pub struct Upstream {
+    /// Its name.
+    pub name: UpstreamName,
+    /// The prefix of its names; may be empty.
+    pub namespace: Namespace,
+    /// What it is.
+    pub kind: Kind,
+    /// The revision that is spoken to it; `None`: found out.
+    pub revision: Option<Revision>,
+    /// How legacy sessions of it are shared.
+    pub sessions: Sharing,
+    /// What Weir sends along as its own credential.
+    pub credential: Credential,
+    /// JSON-RPC codes by which it refuses a credential.
+    pub credential_error_codes: Vec<i64>,
+    /// Request headers of the client that pass to it.
+    pub forward_headers: Vec<HeaderName>,
+    /// Whether only tools of class read are published.
+    pub read_only: bool,
+    /// Which tools are published, and under which local names.
+    pub tools: ToolFilter,
+    /// Classes that the operator gave.
+    pub classes: Classes,
+    /// Whether annotations set the class.
+    pub trust_annotations: bool,
+    /// Time limits.
+    pub timeout: Timeouts,
+    /// Calls at once.
+    pub concurrency: Concurrency,
+    /// Sizes.
+    pub limits: UpstreamLimits,
+    /// How often it is listed again where it cannot announce changes.
+    pub refresh: Duration,
+    /// How long a lost upstream keeps its place in the lists.
+    pub withdraw_after: Duration,
+    /// When unused upstream sessions end.
+    pub idle: Duration,
+    /// Whether readiness waits for it.
+    pub required: bool,
+}
+
+/// What an upstream is.
+#[derive(Debug, Clone)]
+pub enum Kind {
+    /// A server that is reached over Streamable HTTP.
+    Http {
+        /// Its endpoint.
+        url: Uri,
+    },
+    /// A demonstration upstream inside Weir.
+    Builtin(Builtin),
+}
+
+/// The demonstration upstreams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Builtin {
+    /// `now`, `convert`, `timer`.
+    Clock,
+    /// `add`, `list`, `remove` and a resource per note.
+    Notes,
+}
+
+/// How sessions of a legacy upstream are shared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// One per client session.
+    Client,
+    /// One per principal.
+    Principal,
+    /// One for all.
+    Shared,
+}
+
+/// What Weir sends to an upstream as its own credential.
+#[derive(Debug, Clone)]
+pub enum Credential {
+    /// Nothing.
+    None,
+    /// `Authorization: Bearer …`.
+    Bearer(SecretString),
+    /// These headers.
+    Headers(Vec<(HeaderName, SecretString)>),
+}
+
+/// Which tools are published. Globs on local names as the upstream says them; deny wins.
+#[derive(Debug, Clone)]
+pub struct ToolFilter {
+    /// Absent in the file: everything.
+    pub allow: GlobSet,
+    /// Wins over `allow`.
+    pub deny: GlobSet,
+    /// Other local names for publishing.
+    pub rename: BTreeMap<LocalName, LocalName>,
+}
+
+impl ToolFilter {
+    /// Whether a tool of this name passes the lists.
+    #[must_use]
+    pub fn admits(&self, name: &str) -> bool {
+        self.allow.is_match(name) && !self.deny.is_match(name)
+    }
+}
+
+/// Classes that the operator gave, as globs on local names.
+#[derive(Debug, Clone)]
+pub struct Classes {
+    /// Of class read.
+    pub read: GlobSet,
+    /// Of class write.
+    pub write: GlobSet,
+    /// Of class destructive.
+    pub destructive: GlobSet,
+}
+
+/// Time limits towards an upstream.
+#[derive(Debug, Clone)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Duration,
+    /// For a call without progress.
+    pub call: Duration,
+    /// For a call whose progress extends it.
+    pub call_max: Duration,
+    /// Other values of `call` for tools whose local name matches, first match first.
+    pub tools: Vec<(GlobSet, Duration)>,
+}
+
+/// Calls at once towards an upstream.
+#[derive(Debug, Clone, Copy)]
+pub struct Concurrency {
+    /// Most calls at once; `None`: no limit.
+    pub calls: Option<usize>,
+    /// Most calls at once of tools that are not of class read; `None`: no limit.
+    pub writes: Option<usize>,
+    /// Most calls that wait.
+    pub queue: usize,
+}
+
+/// Sizes that an upstream may use.
+#[derive(Debug, Clone, Copy)]
+pub struct UpstreamLimits {
+    /// Largest answer, in bytes.
+    pub answer: usize,
+    /// Most tools (and as many of each other list).
+    pub tools: usize,
+    /// Most bytes of one list.
+    pub list_bytes: usize,
+    /// Most pages of one list.
+    pub pages: usize,
+}
+
+/// One endpoint.
+#[derive(Debug)]
+pub struct Route {
+    /// Its name.
+    pub name: RouteName,
+    /// Its path, beginning with `/`, without one at its end.
+    pub path: String,
+    /// The upstreams it shows, in file order.
+    pub upstreams: Vec<UpstreamName>,
+    /// Whether only tools of class read are shown.
+    pub read_only: bool,
+    /// Globs on published names: shown ones.
+    pub allow: GlobSet,
+    /// Globs on published names: hidden ones; wins.
+    pub deny: GlobSet,
+    /// Put before the upstreams' own instructions.
+    pub instructions: String,
+}
+
+/// Who may call.
+#[derive(Debug)]
+pub enum Access {
+    /// Anybody.
+    Open,
+    /// Holders of these tokens.
+    Tokens(Vec<Token>),
+}
+
+/// One configured token.
+#[derive(Debug)]
+pub struct Token {
+    /// SHA-256 of the token's bytes.
+    pub hash: [u8; 32],
+    /// Who its holder is and what it may do.
+    pub principal: Principal,
+    /// The end of the last day it is good for, in seconds since 1970 UTC.
+    pub not_after: Option<i64>,
+}
+
+/// `telemetry`.
+#[derive(Debug, Clone)]
+pub struct Telemetry {
+    /// How log lines look.
+    pub format: LogFormat,
+    /// The least severe level, as a filter directive of `tracing`.
+    pub level: String,
+    /// Whether each exchange gets an info line.
+    pub access: bool,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}

@@ -1,0 +1,47 @@
+//! A request, freed of its era.
+
+use std::time::Duration;
+
+use crate::principal::Principal;
+use crate::protocol::{LogLevel, Method};
+
+/// The identity of one legacy client session, for keeping its upstream sessions apart. Never leaves the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionKey(pub [u8; 16]);
+
+/// Who sent a call.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The principal of the request.
+    pub principal: Principal,
+    /// The legacy client session it came in; `None` for stateless clients.
+    pub session: Option<SessionKey>,
+    /// Whether the listener is a loopback one, where callers without an identity share upstream sessions.
+    pub on_loopback: bool,
+}
+
+/// One request that goes to one upstream.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// What is asked.
+    pub method: Method,
+    /// The tool, prompt or URI: published on the client's side of the relay, local on the upstream's side.
+    pub name: String,
+    /// The raw `params` object. On the upstream's side `name` is the local one already, and `_meta` holds neither a
+    /// progress token nor the members that belong to one leg ([`crate::protocol::meta::PER_LEG`]); the upstream side
+    /// adds its own.
+    pub params: String,
+    /// The client's progress token as raw JSON. The upstream side mints one of its own; the relay puts this back.
+    pub progress_token: Option<String>,
+    /// The least severe log message that the client wants; `None`: none at all.
+    pub log_level: Option<LogLevel>,
+    /// Headers that mirror arguments, `Mcp-Param-*` as (name in lower case, encoded value). On the client's side as
+    /// they came, on the upstream's side as they must go out.
+    pub mirrored: Vec<(String, String)>,
+    /// Whether the call may be repeated although it may have run: a read, or a tool that says so.
+    pub repeatable: bool,
+    /// A time limit for this call alone, instead of the upstream's.
+    pub timeout: Option<Duration>,
+    /// Who asks.
+    pub caller: Caller,
+}

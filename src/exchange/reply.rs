@@ -1,0 +1,59 @@
+//! What comes back for a call.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::Stream;
+
+use super::Failure;
+use crate::jsonrpc::RpcError;
+use crate::protocol::LogLevel;
+
+/// The result of an upstream, as its bytes.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The raw `result` object.
+    pub result: Bytes,
+    /// Whether it came from a peer that writes `resultType` and cache hints itself.
+    pub stateless: bool,
+}
+
+/// One item of a reply.
+#[derive(Debug)]
+pub enum Event {
+    /// `notifications/progress`: the raw params, with the token of the leg it came from.
+    Progress(String),
+    /// `notifications/message`: its level and the raw params.
+    Log(LogLevel, String),
+    /// The upstream closed its stream and wants to be asked again after this time (2025-11-25, transports,
+    /// "Sending Messages to the Server", item 6): a client of that revision is shown the same.
+    Paused(Option<Duration>),
+    /// The last event: a result.
+    Result(Answer),
+    /// The last event: the upstream's own JSON-RPC error.
+    Error(RpcError),
+    /// The last event: no answer could be had.
+    Failed(Failure),
+}
+
+impl Event {
+    /// Whether nothing comes after this one.
+    #[must_use]
+    pub fn is_last(&self) -> bool {
+        match self {
+            Self::Progress(_) | Self::Log(..) | Self::Paused(_) => false,
+            Self::Result(_) | Self::Error(_) | Self::Failed(_) => true,
+        }
+    }
+}
+
+/// The events of one call, in order. It ends after the first event that is the last one. Dropping it cancels the
+/// call.
+pub type Reply = Pin<Box<dyn Stream<Item = Event> + Send>>;
+
+/// A reply that consists of a failure.
+#[must_use]
+pub fn failed(failure: Failure) -> Reply {
+    Box::pin(futures_util::stream::once(std::future::ready(Event::Failed(failure))))
+}

@@ -1,0 +1,103 @@
+//! Writing an object anew from raw members: what is not named stays byte for byte.
+
+use super::Object;
+
+/// A change to one level of a JSON object. Members that no change names keep their place and their text.
+#[derive(Debug, Default, Clone)]
+pub struct Edit<'e> {
+    first: Vec<(&'e str, String)>,
+    set: Vec<(&'e str, String)>,
+    removed: Vec<&'e str>,
+}
+
+impl<'e> Edit<'e> {
+    /// No change.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Gives a member a new raw value in its place, or adds it at the end.
+    #[must_use]
+    pub fn set(mut self, key: &'e str, raw: impl Into<String>) -> Self {
+        self.set.push((key, raw.into()));
+        self
+    }
+
+    /// Adds a member in front; an older member of that name goes.
+    #[must_use]
+    pub fn first(mut self, key: &'e str, raw: impl Into<String>) -> Self {
+        self.first.push((key, raw.into()));
+        self
+    }
+
+    /// Takes a member out.
+    #[must_use]
+    pub fn remove(mut self, key: &'e str) -> Self {
+        self.removed.push(key);
+        self
+    }
+
+    /// Writes the object with the changes applied.
+    #[must_use]
+    pub fn apply(&self, object: &Object<'_>) -> String {
+        let mut text = Text::object();
+        for (key, raw) in &self.first {
+            text.member(key, raw);
+        }
+        for (key, raw) in object.iter() {
+            if self.removed.contains(&key) || self.first.iter().any(|(k, _)| *k == key) {
+                continue;
+            }
+            let raw = self.set.iter().find(|(k, _)| *k == key).map_or(raw, |(_, new)| new.as_str());
+            text.member(key, raw);
+        }
+        for (key, raw) in &self.set {
+            if object.get(key).is_none() {
+                text.member(key, raw);
+            }
+        }
+        text.close()
+    }
+}
+
+/// A JSON object being written, member by member.
+#[derive(Debug)]
+pub struct Text {
+    out: String,
+}
+
+impl Text {
+    /// An empty object.
+    #[must_use]
+    pub fn object() -> Self {
+        Self { out: String::from("{") }
+    }
+
+    /// Adds a member whose value is raw JSON.
+    pub fn member(&mut self, key: &str, raw: &str) {
+        if self.out.len() > 1 {
+            self.out.push(',');
+        }
+        self.out.push_str(&quoted(key));
+        self.out.push(':');
+        self.out.push_str(raw);
+    }
+
+    /// Adds a member whose value is a string.
+    pub fn text(&mut self, key: &str, value: &str) {
+        self.member(key, &quoted(value));
+    }
+
+    /// The finished object.
+    #[must_use]
+    pub fn close(mut self) -> String {
+        self.out.push('}');
+        self.out
+    }
+}
+
+/// A string as JSON.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,145 @@
+//! One level of a JSON object: keys read, values left as text.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// The members of one JSON object in the order they came, values as raw text. Keys occur once.
+#[derive(Debug, Clone, Default)]
+pub struct Object<'a> {
+    members: Vec<(Cow<'a, str>, &'a str)>,
+}
+
+/// Why a text is not a usable object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ObjectError {
+    NotAnObject,
+    Duplicate(String),
+}
+
+impl<'a> Object<'a> {
+    /// Reads one level of a JSON object.
+    pub(crate) fn read(text: &'a str) -> Result<Self, ObjectError> {
+        let read: Read<'a> = serde_json::from_str(text).map_err(|_| ObjectError::NotAnObject)?;
+        match read.duplicate {
+            Some(key) => Err(ObjectError::Duplicate(key.chars().take(64).collect())),
+            None => Ok(Self { members: read.members }),
+        }
+    }
+
+    /// Reads one level of a JSON object; `None` for anything else and for an object with a duplicate key.
+    #[must_use]
+    pub fn open(text: &'a str) -> Option<Self> {
+        Self::read(text).ok()
+    }
+
+    /// The raw text of a member.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&'a str> {
+        self.members.iter().find(|(k, _)| k == key).map(|(_, value)| *value)
+    }
+
+    /// A member that is a JSON string, decoded.
+    #[must_use]
+    pub fn text(&self, key: &str) -> Option<String> {
+        self.get(key).and_then(|raw| serde_json::from_str(raw).ok())
+    }
+
+    /// A member that is an object, opened.
+    #[must_use]
+    pub fn object(&self, key: &str) -> Option<Self> {
+        self.get(key).and_then(Self::open)
+    }
+
+    /// All members in the order they came.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
+        self.members.iter().map(|(key, value)| (key.as_ref(), *value))
+    }
+
+    /// A key that is not `wanted` but becomes it when case is ignored.
+    pub(crate) fn variant_of(&self, wanted: &[&str]) -> Option<&str> {
+        self.members.iter().map(|(key, _)| key.as_ref()).find(|key| {
+            !wanted.contains(key) && wanted.iter().any(|w| key.to_lowercase() == *w || folds_to(key, w))
+        })
+    }
+}
+
+/// Whether `key` becomes `wanted` when letters that fold to ASCII ones (`ſ`, the Kelvin sign) are replaced.
+fn folds_to(key: &str, wanted: &str) -> bool {
+    if key.is_ascii() {
+        return false;
+    }
+    let folded: String = key.to_uppercase().to_lowercase();
+    folded == wanted.to_lowercase()
+}
+
+struct Read<'a> {
+    members: Vec<(Cow<'a, str>, &'a str)>,
+    duplicate: Option<String>,
+}
+
+impl<'de> Deserialize<'de> for Read<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Members)
+    }
+}
+
+/// A key, borrowed where it holds no escape.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'de> Deserialize<'de> for Key<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct KeyVisitor;
+        impl<'de> Visitor<'de> for KeyVisitor {
+            type Value = Key<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Borrowed(text)))
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Key(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(KeyVisitor)
+    }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Read<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        /// Up to here a scan of the keys is cheaper than a set.
+        const SMALL: usize = 12;
+        let mut members: Vec<(Cow<'de, str>, &'de str)> = Vec::with_capacity(6);
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut duplicate = None;
+        while let Some(Key(key)) = map.next_key()? {
+            let value: &'de RawValue = map.next_value()?;
+            let known = if members.len() < SMALL {
+                members.iter().any(|(k, _)| *k == key)
+            } else {
+                if seen.is_empty() {
+                    seen.extend(members.iter().map(|(k, _)| k.to_string()));
+                }
+                !seen.insert(key.to_string())
+            };
+            if known {
+                duplicate.get_or_insert_with(|| key.to_string());
+            } else {
+                members.push((key, value.get()));
+            }
+        }
+        Ok(Read { members, duplicate })
+    }
+}

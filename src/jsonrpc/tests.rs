@@ -1,0 +1,110 @@
+//! Reading untrusted envelopes: threats T019 to T026.
+
+use super::{Edit, Error, Id, Message, Object, scan};
+
+fn read(text: &str) -> Result<String, (i64, Option<String>)> {
+    let refuse = |error: Error| (error.code(), error.id().map(|id| id.as_json().to_owned()));
+    let text = scan(text.as_bytes()).map_err(refuse)?;
+    let message = Message::read(text).map_err(refuse)?;
+    Ok(match message {
+        Message::Request { id, method, .. } => format!("request {} {method}", id.as_json()),
+        Message::Notification { method, .. } => format!("notification {method}"),
+        Message::Result { id, .. } => format!("result {}", id.as_json()),
+        Message::Error { id, .. } => format!("error {id:?}"),
+    })
+}
+
+fn refused(text: &str, code: i64, id: Option<&str>) {
+    assert_eq!(read(text), Err((code, id.map(str::to_owned))), "{text}");
+}
+
+#[test]
+fn good_messages_are_read() {
+    let good = [
+        (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "request 1 ping"),
+        (r#"{"jsonrpc":"2.0","id":"1","method":"ping","params":{}}"#, "request \"1\" ping"),
+        (r#"{"jsonrpc":"2.0","method":"x"}"#, "notification x"),
+        (r#"{"jsonrpc":"2.0","id":0,"result":{}}"#, "result 0"),
+        (r#"{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":""}}"#, "error None"),
+    ];
+    for (text, wanted) in good {
+        assert_eq!(read(text).as_deref(), Ok(wanted), "{text}");
+    }
+}
+
+#[test]
+fn t019_duplicate_members_are_refused() {
+    refused(r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#, -32600, None);
+    refused(r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"name":"a","name":"b"}}"#, -32600, Some("1"));
+    refused(r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"_meta":{"k":1,"k":1}}}"#, -32600, Some("1"));
+    refused(r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"n\u0061me":1,"name":1}}"#, -32600, Some("1"));
+}
+
+#[test]
+fn t020_variants_of_decision_keys_are_refused() {
+    refused(r#"{"jsonrpc":"2.0","id":1,"method":"a","METHOD":"b"}"#, -32600, Some("1"));
+    refused(r#"{"jsonrpc":"2.0","id":1,"method":"a","params":{"Name":"a"}}"#, -32600, Some("1"));
+    refused(r#"{"jsonrpc":"2.0","id":1,"method":"a","paramſ":{}}"#, -32600, Some("1"));
+}
+
+#[test]
+fn t021_what_is_not_json_is_refused() {
+    for text in ["{", "", "{} {}", "\u{feff}{}", r#"{"jsonrpc":"2.0","id":1,"method":"\ud800"}"#] {
+        refused(text, -32700, None);
+    }
+    assert_eq!(scan(b"{\"a\":\"\xff\"}"), Err(Error::Parse));
+    assert!(scan(br#"{"a":"\ud83d\ude00"}"#).is_ok());
+}
+
+#[test]
+fn t022_deep_nesting_is_refused() {
+    let deep = |n: usize| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"a","params":{{"x":{}{}}}}}"#,
+            "[".repeat(n),
+            "]".repeat(n)
+        )
+    };
+    assert!(read(&deep(62)).is_ok());
+    refused(&deep(63), -32600, None);
+    refused(&deep(100_000), -32600, None);
+}
+
+#[test]
+fn t023_batches_and_scalars_are_refused() {
+    for text in ["[]", r#"[{"jsonrpc":"2.0","method":"a"}]"#, "1", "null", "\"x\""] {
+        refused(text, -32600, None);
+    }
+}
+
+#[test]
+fn t024_t025_t026_bad_envelopes_are_refused() {
+    refused(r#"{"id":5,"method":"a"}"#, -32600, Some("5"));
+    refused(r#"{"jsonrpc":"1.0","id":5,"method":"a"}"#, -32600, Some("5"));
+    for id in ["null", "true", "{}", "[1]", "1.5", "1e3"] {
+        refused(&format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"a"}}"#), -32600, None);
+    }
+    refused(&format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"a"}}"#, "x".repeat(10_240)), -32600, None);
+    refused(r#"{"jsonrpc":"2.0","id":5}"#, -32600, Some("5"));
+    refused(r#"{"jsonrpc":"2.0","id":5,"method":7}"#, -32600, Some("5"));
+    refused(r#"{"jsonrpc":"2.0","id":5,"method":"a","params":[]}"#, -32602, Some("5"));
+    refused(r#"{"jsonrpc":"2.0","id":5,"method":"a","params":"x"}"#, -32602, Some("5"));
+}
+
+#[test]
+fn c067_c068_ids_come_back_as_they_were_written() {
+    for raw in
+        ["1", "\"1\"", "\"01\"", "0", "-1", "\"\"", "9223372036854775807", "123456789012345678901234567890"]
+    {
+        assert_eq!(Id::read(raw).map(|id| id.as_json().to_owned()).as_deref(), Ok(raw));
+    }
+    assert_eq!(Id::own(7).as_json().len(), Id::own(u64::MAX).as_json().len());
+}
+
+#[test]
+fn an_edit_leaves_other_members_byte_for_byte() {
+    let object = Object::open(r#"{"a": 1.0e5 ,"name":"x","z":{"k" : [ 1 ]}}"#).expect("an object");
+    let edited = Edit::new().set("name", "\"y\"").set("new", "true").remove("a").apply(&object);
+    assert_eq!(edited, r#"{"name":"y","z":{"k" : [ 1 ]},"new":true}"#);
+    assert_eq!(Edit::new().first("z", "0").apply(&object), r#"{"z":0,"a":1.0e5,"name":"x"}"#);
+}

@@ -1,0 +1,15 @@
+//! Weir: one endpoint in front of many MCP servers.
+//!
+//! The modules in layer order; each may use those above it, as `ARCHITECTURE.md` and `tests/it/tidy.rs` say.
+
+pub mod jsonrpc;
+pub mod names;
+pub mod task;
+
+pub mod principal;
+pub mod protocol;
+
+pub mod config;
+pub mod exchange;
+
+pub mod catalog;

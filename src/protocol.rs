@@ -1,0 +1,19 @@
+//! MCP as data and pure codecs: revisions, methods, headers, `_meta` keys, error codes, lists, event streams.
+//!
+//! This is the only place that spells method names, header names, `_meta` keys and error codes. It does no I/O and
+//! takes no decisions: which era a peer speaks is decided in `downstream/negotiate.rs` and `upstream/connect.rs`.
+
+mod capability;
+pub mod code;
+pub mod headers;
+mod listing;
+pub mod meta;
+mod method;
+mod revision;
+mod sse;
+
+pub use capability::Offer;
+pub use listing::{ListKind, Page, Ttl};
+pub use method::{LogLevel, Method, notification};
+pub use revision::{Era, Revision};
+pub use sse::{Decoder, SseEvent, comment, encode_event};

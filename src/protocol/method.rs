@@ -1,0 +1,165 @@
+//! The method table: unknown method, removed method, metrics label and routing all read the same row.
+
+use super::ListKind;
+
+/// A request method that Weir knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Opens a legacy session.
+    Initialize,
+    /// Answered at once on every legacy leg.
+    Ping,
+    /// What a modern server offers.
+    Discover,
+    /// The standing stream of the modern era.
+    Listen,
+    /// One of the four lists.
+    List(ListKind),
+    /// Calls a tool.
+    ToolsCall,
+    /// Renders a prompt.
+    PromptsGet,
+    /// Reads a resource.
+    ResourcesRead,
+    /// Asks for updates of one resource (legacy).
+    ResourcesSubscribe,
+    /// Takes that back (legacy).
+    ResourcesUnsubscribe,
+    /// Completes an argument.
+    Complete,
+    /// Sets the log level of a session (legacy).
+    SetLevel,
+}
+
+struct Row {
+    method: Method,
+    name: &'static str,
+    legacy: bool,
+    modern: bool,
+}
+
+const fn row(method: Method, name: &'static str, legacy: bool, modern: bool) -> Row {
+    Row { method, name, legacy, modern }
+}
+
+const TABLE: [Row; 15] = [
+    row(Method::Initialize, "initialize", true, false),
+    row(Method::Ping, "ping", true, false),
+    row(Method::Discover, "server/discover", false, true),
+    row(Method::Listen, "subscriptions/listen", false, true),
+    row(Method::List(ListKind::Tools), "tools/list", true, true),
+    row(Method::List(ListKind::Prompts), "prompts/list", true, true),
+    row(Method::List(ListKind::Resources), "resources/list", true, true),
+    row(Method::List(ListKind::Templates), "resources/templates/list", true, true),
+    row(Method::ToolsCall, "tools/call", true, true),
+    row(Method::PromptsGet, "prompts/get", true, true),
+    row(Method::ResourcesRead, "resources/read", true, true),
+    row(Method::ResourcesSubscribe, "resources/subscribe", true, false),
+    row(Method::ResourcesUnsubscribe, "resources/unsubscribe", true, false),
+    row(Method::Complete, "completion/complete", true, true),
+    row(Method::SetLevel, "logging/setLevel", true, false),
+];
+
+impl Method {
+    /// The method of this name in the revisions up to 2025-11-25.
+    #[must_use]
+    pub fn legacy(name: &str) -> Option<Self> {
+        TABLE.iter().find(|row| row.legacy && row.name == name).map(|row| row.method)
+    }
+
+    /// The method of this name in 2026-07-28.
+    #[must_use]
+    pub fn modern(name: &str) -> Option<Self> {
+        TABLE.iter().find(|row| row.modern && row.name == name).map(|row| row.method)
+    }
+
+    /// The name on the wire, also the metrics label.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        TABLE.iter().find(|row| row.method == self).map_or("unknown", |row| row.name)
+    }
+
+    /// The member of `params` that `Mcp-Name` mirrors (2026-07-28, transports, "Standard Request Headers").
+    #[must_use]
+    pub fn name_member(self) -> Option<&'static str> {
+        match self {
+            Self::ToolsCall | Self::PromptsGet => Some("name"),
+            Self::ResourcesRead => Some("uri"),
+            Self::Initialize
+            | Self::Ping
+            | Self::Discover
+            | Self::Listen
+            | Self::List(_)
+            | Self::ResourcesSubscribe
+            | Self::ResourcesUnsubscribe
+            | Self::Complete
+            | Self::SetLevel => None,
+        }
+    }
+}
+
+/// Names of notifications.
+pub mod notification {
+    /// The client has finished the handshake (legacy).
+    pub const INITIALIZED: &str = "notifications/initialized";
+    /// A request is cancelled.
+    pub const CANCELLED: &str = "notifications/cancelled";
+    /// Progress of a request.
+    pub const PROGRESS: &str = "notifications/progress";
+    /// A log message.
+    pub const MESSAGE: &str = "notifications/message";
+    /// The tool list changed.
+    pub const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+    /// The prompt list changed.
+    pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+    /// The resource list or the template list changed.
+    pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
+    /// The first message on a `subscriptions/listen` stream.
+    pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+}
+
+/// Log levels, least severe first (RFC 5424 names, as 2025-11-25 and 2026-07-28 use them).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogLevel {
+    /// debug
+    Debug,
+    /// info
+    Info,
+    /// notice
+    Notice,
+    /// warning
+    Warning,
+    /// error
+    Error,
+    /// critical
+    Critical,
+    /// alert
+    Alert,
+    /// emergency
+    Emergency,
+}
+
+impl LogLevel {
+    const NAMES: [(Self, &'static str); 8] = [
+        (Self::Debug, "debug"),
+        (Self::Info, "info"),
+        (Self::Notice, "notice"),
+        (Self::Warning, "warning"),
+        (Self::Error, "error"),
+        (Self::Critical, "critical"),
+        (Self::Alert, "alert"),
+        (Self::Emergency, "emergency"),
+    ];
+
+    /// The level of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::NAMES.iter().find(|(_, n)| *n == name).map(|(level, _)| *level)
+    }
+
+    /// The name on the wire.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::NAMES.iter().find(|(level, _)| *level == self).map_or("debug", |(_, name)| name)
+    }
+}

@@ -1,0 +1,97 @@
+//! The one place that spawns.
+//!
+//! A `TaskGroup` owns tasks: it names them, counts them, cancels them and waits for them. Groups nest (process →
+//! server → connection; process → upstreams → link): cancelling a group cancels its children. A task nobody owns
+//! cannot be stopped, awaited, counted or blamed for a panic, so nothing else in Weir spawns.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+/// A named set of tasks with one cancellation signal.
+#[derive(Debug, Clone)]
+pub struct TaskGroup {
+    name: Arc<str>,
+    token: CancellationToken,
+    tracker: TaskTracker,
+}
+
+impl TaskGroup {
+    /// A group without a parent.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self { name: name.into(), token: CancellationToken::new(), tracker: TaskTracker::new() }
+    }
+
+    /// A group that is cancelled with this one and whose tasks this one waits for.
+    #[must_use]
+    pub fn child(&self, name: &str) -> Self {
+        Self { name: name.into(), token: self.token.child_token(), tracker: self.tracker.clone() }
+    }
+
+    /// Starts a task that the group owns. It should end soon after [`TaskGroup::cancelled`]; a panic in it is
+    /// logged with the task's name and ends that task only.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that spawns")]
+    pub fn spawn<F>(&self, task: &'static str, future: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let group = Arc::clone(&self.name);
+        let running = self.tracker.track_future(future.instrument(tracing::Span::current()));
+        tokio::spawn(async move {
+            let outcome = futures_util::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(running)).await;
+            if outcome.is_err() {
+                tracing::error!(event = "panic", task, group = %group, "a task panicked");
+            }
+        });
+    }
+
+    /// Starts a task that ends at once, wherever it is, when the group is cancelled.
+    pub fn spawn_until_cancelled<F>(&self, task: &'static str, future: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let token = self.token.clone();
+        self.spawn(task, async move {
+            // Dropping the future is the cancellation: every task given to this method is cancel-safe by contract.
+            token.run_until_cancelled_owned(future).await;
+        });
+    }
+
+    /// Tells the tasks to end. Does not wait.
+    pub fn cancel(&self) {
+        self.token.cancel();
+    }
+
+    /// Ends when the group has been cancelled.
+    pub async fn cancelled(&self) {
+        self.token.cancelled().await;
+    }
+
+    /// Whether the group has been cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.token.is_cancelled()
+    }
+
+    /// The cancellation signal, for a loop that selects on it.
+    #[must_use]
+    pub fn token(&self) -> CancellationToken {
+        self.token.clone()
+    }
+
+    /// How many tasks of this group and of the groups around it are running.
+    #[must_use]
+    pub fn active(&self) -> usize {
+        self.tracker.len()
+    }
+
+    /// Waits until every task has ended. Cancel first, or this waits for as long as they like.
+    pub async fn drained(&self) {
+        self.tracker.close();
+        self.tracker.wait().await;
+    }
+}
