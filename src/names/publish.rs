@@ -140,3 +140,11 @@ impl NameRules {
         Published { name: QualifiedName(format!("{kept}_{hash}").into()), full: Some(full) }
     }
 }
+
+impl Published {
+    /// A name that is published as it is (URIs and URI templates).
+    #[must_use]
+    pub fn unchanged(local: &LocalName) -> Self {
+        Self { name: QualifiedName(local.as_str().into()), full: None }
+    }
+}
