@@ -1,0 +1,3 @@
+//! Integration tests: the built binary over real sockets.
+
+fn main() {}
