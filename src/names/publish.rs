@@ -24,6 +24,12 @@ impl Separator {
     }
 }
 
+impl Default for Separator {
+    fn default() -> Self {
+        Self("__".into())
+    }
+}
+
 impl fmt::Display for Separator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

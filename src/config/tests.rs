@@ -1,0 +1,5 @@
+//! Tests of the configuration: fixture files with their golden problems, and what good ones mean.
+//!
+//! `UPDATE_EXPECT=1 cargo test config::` writes the golden texts anew.
+
+mod fixtures;
