@@ -12,7 +12,7 @@ pub trait Environment {
     /// The value of a variable; `None` where it is not set or is not Unicode.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// The content of a regular file, at most `limit + 1` bytes of it.
+    /// The content of a file, at most `limit + 1` bytes of it.
     ///
     /// # Errors
     /// Whatever keeps the file from being read.

@@ -32,7 +32,7 @@ use listen::{Cluster, Lock, Prompts};
 /// The configuration of Weir.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
-#[schemars(title = "routes.yaml")]
+#[schemars(title = "routes.yaml", extend("required" = ["upstreams"]))]
 pub(crate) struct File {
     /// Globs of further files that hold `upstreams` only. Default: none.
     pub(crate) include: Field<Vec<At<String>>>,
@@ -47,7 +47,6 @@ pub(crate) struct File {
     /// Comparing upstream definitions with a lock file.
     pub(crate) lock: Field<Lock>,
     /// The upstreams by name, in the order in which clients see them.
-    #[schemars(required)]
     pub(crate) upstreams: Field<Entries<Upstream>>,
     /// The endpoints. Default: one route `default` at `/mcp` with all upstreams.
     pub(crate) routes: Field<Vec<At<Route>>>,

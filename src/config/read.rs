@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::sync::Arc;
 
 use secrecy::SecretString;
 
@@ -88,8 +89,11 @@ fn understand(text: &str, path: Option<&Path>, source: &Source<'_>, findings: &F
     let mut root = tree::parse(text, findings)?;
     tree::substitute(&mut root, "", source, findings);
     unsupported(&root, findings);
-    let file = tree::decode::<File>(&root, findings)?;
-    check(file, path, findings)
+    if root.is_empty() {
+        findings.error(&root.place(""), "the file holds no configuration; at least \"upstreams\" is needed");
+        return None;
+    }
+    check(tree::decode(&root, findings)?, path, findings)
 }
 
 /// The built-in demonstration: the shipped `routes.yaml`, on loopback.
@@ -146,13 +150,14 @@ pub fn for_url(url: &str, token: Option<SecretString>) -> Result<Config, Problem
     if let Some(problem) = token.as_ref().and_then(bearer_problem) {
         findings.error(&Place::nowhere("token"), problem);
     }
-    let config = check(file, None, &findings);
+    let config = check(At::made("", file), None, &findings);
     let problems = findings.close();
     let Some(mut config) = config.filter(|_| !problems.has_errors()) else { return Err(problems) };
     config.names.characters = Characters::Any;
     config.names.max_length = usize::MAX;
-    for upstream in config.upstreams.iter_mut().filter_map(std::sync::Arc::get_mut) {
-        upstream.credential = token.clone().map_or(Credential::None, Credential::Bearer);
+    let credential = token.map_or(Credential::None, Credential::Bearer);
+    for upstream in config.upstreams.iter_mut().filter_map(Arc::get_mut) {
+        upstream.credential = credential.clone();
     }
     Ok(config)
 }

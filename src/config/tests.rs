@@ -2,4 +2,7 @@
 //!
 //! `UPDATE_EXPECT=1 cargo test config::` writes the golden texts anew.
 
+mod documents;
+mod entries;
 mod fixtures;
+mod meaning;

@@ -8,12 +8,15 @@
 mod decode;
 mod substitute;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::options::{AliasLimits, DuplicateKeyPolicy};
-use serde_saphyr::{Location, Spanned};
+use serde_saphyr::budget::BudgetBreach;
+use serde_saphyr::options::DuplicateKeyPolicy;
+use serde_saphyr::{Error, Location, Spanned};
 
 use super::problem::{Findings, Place};
 
@@ -76,12 +79,18 @@ impl Node {
         Place { line: self.line, column: self.column, key: key.to_owned() }
     }
 
+    /// Whether there is nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self.value, Value::Null)
+    }
+
     /// What it is, in words for a message; never its content.
     pub(crate) fn kind(&self) -> &'static str {
         match self.value {
             Value::Null => "nothing",
             Value::Flag(_) => "true or false",
-            Value::Whole(_) | Value::Float => "a number",
+            Value::Whole(_) => "a number",
+            Value::Float => "a number that is not whole or too large",
             Value::Text(_) | Value::Lost => "a text",
             Value::List(_) => "a list",
             Value::Map(_) => "a block of keys",
@@ -99,6 +108,13 @@ impl Entry {
 /// The dotted key of a member.
 pub(crate) fn join(parent: &str, member: &str) -> String {
     if parent.is_empty() { member.to_owned() } else { format!("{parent}.{member}") }
+}
+
+/// A text in quotes for a message, and not too much of it.
+pub(crate) fn quoted(text: &str) -> String {
+    let cut: String = text.chars().take(60).collect();
+    let dots = if cut.len() < text.len() { "…" } else { "" };
+    format!("{:?}", format!("{cut}{dots}"))
 }
 
 /// Reads a text. `None` when it is no YAML, or not one that is accepted here; the reason is noted then. Keys that
@@ -120,12 +136,13 @@ fn options() -> serde_saphyr::Options {
         budget: serde_saphyr::budget! {
             max_depth: 32,
             max_documents: 1,
+            max_nodes: 100_000,
             max_aliases: 1_000,
             max_recorded_anchor_bytes: 16 * 1024,
         },
-        alias_limits: AliasLimits::from(serde_saphyr::alias_limits! {
+        alias_limits: serde_saphyr::alias_limits! {
             max_total_replayed_events: 10_000,
-        }),
+        },
         duplicate_keys: DuplicateKeyPolicy::PassThrough,
         strict_booleans: true,
         reject_unsupported_tags: true,
@@ -134,11 +151,26 @@ fn options() -> serde_saphyr::Options {
 }
 
 /// The parser's message, without the excerpt of the text (it may hold secrets) and without the position.
-fn sentence(error: &serde_saphyr::Error) -> String {
-    let whole = error.without_snippet().to_string();
+fn sentence(error: &Error) -> String {
+    let bare = error.without_snippet();
+    if let Error::Budget { breach, .. } = bare {
+        return too_much(breach).to_owned();
+    }
+    if matches!(bare, Error::AliasReplayLimitExceeded { .. } | Error::AliasReplayStackDepthExceeded { .. }) {
+        return "aliases make the file larger than a configuration may be".to_owned();
+    }
+    let whole = bare.to_string();
     let first = whole.lines().next().unwrap_or_default();
     let bare = first.split_once(" at line ").map_or(first, |(bare, _)| bare);
     format!("not valid YAML: {}", bare.trim_start_matches("error: ").trim_end_matches([':', ',', ' ']))
+}
+
+fn too_much(breach: &BudgetBreach) -> &'static str {
+    match breach {
+        BudgetBreach::Depth { .. } => "nested deeper than 32 levels",
+        BudgetBreach::Documents { .. } => "more than one YAML document; exactly one is accepted",
+        _ => "larger than a configuration may be",
+    }
 }
 
 fn spot(at: &Location) -> Place {
@@ -171,6 +203,7 @@ fn settle(raw: Spanned<Raw>, key: &str, findings: &Findings) -> Node {
 
 fn settle_map(members: Vec<(Spanned<Raw>, Spanned<Raw>)>, parent: &str, findings: &Findings) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::with_capacity(members.len());
+    let mut lines: HashMap<String, u32> = HashMap::new();
     for (raw_key, raw_value) in members {
         let at = spot(&raw_key.referenced);
         let Raw::Scalar(Value::Text(Text { value: key, .. })) = raw_key.value else {
@@ -180,12 +213,16 @@ fn settle_map(members: Vec<(Spanned<Raw>, Spanned<Raw>)>, parent: &str, findings
         };
         let node = settle(raw_value, &join(parent, &key), findings);
         let entry = Entry { key, line: at.line, column: at.column, node };
-        if let Some(first) = entries.iter().find(|earlier| earlier.key == entry.key) {
-            let text = format!("the key stands here twice, first in line {}", first.line);
-            findings.error(&entry.place(parent), &text);
-            continue;
+        match lines.entry(entry.key.clone()) {
+            Slot::Occupied(first) => {
+                let text = format!("the key stands here twice, first in line {}", first.get());
+                findings.error(&entry.place(parent), &text);
+            }
+            Slot::Vacant(slot) => {
+                slot.insert(entry.line);
+                entries.push(entry);
+            }
         }
-        entries.push(entry);
     }
     entries
 }

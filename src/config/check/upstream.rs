@@ -23,6 +23,8 @@ use crate::protocol::Revision;
 pub(super) struct Known {
     /// The name.
     pub(super) name: UpstreamName,
+    /// Where the name stands.
+    pub(super) place: Place,
     /// What it stands for; `None` where it is disabled or cannot be used.
     pub(super) upstream: Option<Arc<Upstream>>,
 }
@@ -40,14 +42,18 @@ pub(super) fn upstreams(
                 findings.error(&key.place, &format!("{} is not a name: {error}", key.shown()))
             })
             .ok();
-        let (Some(name), Field::Written(At { value: block, .. })) = (name, field) else { continue };
+        let Some(name) = name else { continue };
+        let Field::Written(At { value: block, .. }) = field else {
+            all.push(Known { name, place: key.place, upstream: None });
+            continue;
+        };
         let enabled = block.enabled.written().is_none_or(|at| at.value);
         let place = block.namespace.place().unwrap_or(&key.place).clone();
         let upstream = upstream(&name, &key.place, block, rules, findings).filter(|_| enabled);
         if let Some(upstream) = &upstream {
             refuse_double(upstream, &all, &place, findings);
         }
-        all.push(Known { name, upstream: upstream.map(Arc::new) });
+        all.push(Known { name, place: key.place, upstream: upstream.map(Arc::new) });
     }
     all
 }

@@ -75,12 +75,11 @@ pub(crate) struct RouteAccess {
 /// A static token. Two entries with one name are one principal.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["name", "hash"]))]
 pub(crate) struct Token {
     /// The subject of its principal.
-    #[schemars(required)]
     pub(crate) name: Field<String>,
     /// `sha256:` and 64 lower-case hexadecimal digits over the token's bytes; `weir token` makes both.
-    #[schemars(required)]
     pub(crate) hash: Field<String>,
     /// What it may do. Default: nothing.
     pub(crate) scopes: Field<Vec<At<String>>>,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use crate::config::problem::Place;
-use crate::config::tree::AT;
+use crate::config::tree::{AT, quoted};
 
 /// A value with its place.
 pub(crate) struct At<T> {
@@ -51,10 +51,7 @@ impl At<String> {
 impl<T> At<T> {
     /// As [`At::shown`], for a value that holds `text`.
     pub(crate) fn show(&self, text: &str) -> String {
-        let text = self.template.as_deref().unwrap_or(text);
-        let cut: String = text.chars().take(60).collect();
-        let dots = if cut.len() < text.len() { "…" } else { "" };
-        format!("{:?}", format!("{cut}{dots}"))
+        quoted(self.template.as_deref().unwrap_or(text))
     }
 }
 

@@ -10,9 +10,9 @@ use super::upstream::Mode;
 /// One endpoint.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(extend("required" = ["name"]))]
 pub(crate) struct Route {
     /// Its name.
-    #[schemars(required)]
     pub(crate) name: Field<String>,
     /// Its path. Default: `/` and the name.
     pub(crate) path: Field<String>,

@@ -16,11 +16,18 @@ use serde::de::{Deserializer, IntoDeserializer as _, Visitor};
 use self::access::{Items, Members, Placed, Variant};
 use self::fault::Fault;
 use self::nearest::nearest;
-use super::{Entry, Node, Value};
+use super::{Entry, Node, Value, quoted};
 use crate::config::problem::Findings;
 
 /// The newtype name by which an `At` asks for its place.
 pub(crate) const AT: &str = "$at";
+
+/// Texts with a form of their own, by the name of their type, in words for a message.
+const FORMS: &[(&str, &str)] = &[
+    ("DurationText", "a duration such as 30s"),
+    ("SizeText", "a size such as 16MiB"),
+    ("RateText", "a rate such as 20/s"),
+];
 
 /// Reads a whole tree. `None` when nothing of it could be read; the reasons were noted.
 pub(crate) fn decode<T: for<'de> Deserialize<'de>>(node: &Node, findings: &Findings) -> Option<T> {
@@ -104,10 +111,10 @@ impl<'a> Decoder<'a> {
             return Err(self.expected(&format!("one of {}", variants.join(", "))));
         };
         variants.iter().copied().find(|variant| *variant == text.value).ok_or_else(|| {
-            let shown = text.template.as_ref().unwrap_or(&text.value);
+            let shown = quoted(text.template.as_ref().unwrap_or(&text.value));
             let advice = nearest(&text.value, variants)
                 .map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
-            Fault::Said(format!("{shown:?} is not known; {advice}accepted: {}", variants.join(", ")))
+            Fault::Said(format!("{shown} is not known; {advice}accepted: {}", variants.join(", ")))
         })
     }
 
@@ -186,7 +193,13 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        if name == AT { visitor.visit_seq(Placed::new(self)) } else { visitor.visit_newtype_struct(self) }
+        if name == AT {
+            return visitor.visit_seq(Placed::new(self));
+        }
+        match (FORMS.iter().find(|(form, _)| *form == name), &self.node.value) {
+            (None, _) | (Some(_), Value::Text(_)) => visitor.visit_newtype_struct(self),
+            (Some((_, words)), _) => Err(self.expected(words)),
+        }
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
