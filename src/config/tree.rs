@@ -152,7 +152,10 @@ fn options() -> serde_saphyr::Options {
 
 /// The parser's message, without the excerpt of the text (it may hold secrets) and without the position.
 fn sentence(error: &Error) -> String {
-    let bare = error.without_snippet();
+    let mut bare = error.without_snippet();
+    while let Error::AliasError { error, .. } = bare {
+        bare = error.without_snippet();
+    }
     if let Error::Budget { breach, .. } = bare {
         return too_much(breach).to_owned();
     }
