@@ -13,3 +13,5 @@ pub mod config;
 pub mod exchange;
 
 pub mod catalog;
+
+pub mod upstream;

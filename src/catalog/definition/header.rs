@@ -19,7 +19,9 @@ pub(super) fn mirrored(schema: &str) -> Result<Vec<ParamHeader>, String> {
     if !schema.contains(ANNOTATION) && !schema.contains('\\') {
         return Ok(Vec::new());
     }
-    let schema: Value = serde_json::from_str(schema).map_err(|_| "the schema is not JSON".to_owned())?;
+    let Ok(schema) = serde_json::from_str::<Value>(schema) else {
+        return Err("the schema is not JSON".to_owned());
+    };
     let mut search = Search::default();
     search.schema(&schema, Some(&[]))?;
     Ok(search.found)

@@ -1,0 +1,3 @@
+//! The client side: everything that is behind Weir.
+
+pub mod builtin;
