@@ -1,6 +1,7 @@
 //! What clients see: all inventories under the naming rules.
 
-pub mod definition;
+mod definition;
 mod inventory;
 
+pub use definition::Checker;
 pub use inventory::{Entry, Inventories, Inventory, LeftOut, ParamHeader, Presence, Trouble};

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::publisher::Publisher;
 use super::shared::Shared;
-use crate::catalog::{Inventory, Presence, Trouble};
+use crate::catalog::{Checker, Inventory, Presence, Trouble};
 use crate::exchange::{Failure, Reason};
 use crate::task::TaskGroup;
 use crate::upstream::announce::{Hearing, News};
@@ -59,6 +59,7 @@ pub(in crate::upstream) struct Keeper {
     gap: Duration,
     ear: Ear,
     health: Health,
+    checker: Checker,
     last: Option<Arc<Inventory>>,
     settled_at: Option<Instant>,
     listed_at: Instant,
@@ -69,7 +70,7 @@ impl Keeper {
     pub(in crate::upstream) fn new(way: Way, posts: Posts, tasks: TaskGroup, gap: Duration) -> Self {
         let (ear, health) = (Ear::default(), Health::new(way.upstream.withdraw_after));
         let (last, settled_at, listed_at) = (None, None, Instant::now());
-        Self { way, posts, tasks, gap, ear, health, last, settled_at, listed_at }
+        Self { way, posts, tasks, gap, ear, health, checker: Checker::new(), last, settled_at, listed_at }
     }
 
     /// Keeps the link until its task group is cancelled.
@@ -91,7 +92,8 @@ impl Keeper {
         loop {
             self.listed_at = Instant::now();
             self.ear.forget();
-            let listed = listing::list(&peer, &self.way.upstream, self.last.as_deref()).await?;
+            let listed =
+                listing::list(&peer, &self.way.upstream, self.last.as_deref(), &mut self.checker).await?;
             self.listed(listed);
             // Where the listing had to open another session, its stream is new, and may have missed a change.
             if !self.ear.follow(&peer, &self.tasks).await {

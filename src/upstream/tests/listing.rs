@@ -144,15 +144,13 @@ async fn a_change_is_found_on_refresh_and_equal_content_publishes_nothing() {
         _ => tools(seen, &["a", "b"], None),
     })
     .await;
-    let before = fixture.up().await;
+    fixture.up().await;
     let mut inventories = fixture.set.inventories();
     inventories.mark_unchanged();
     fixture.server.saw("tools/list", 3).await;
     assert!(!inventories.has_changed().unwrap(), "equal content wakes nobody");
     phase.store(1, Ordering::Relaxed);
-    let after = fixture.stands(|presence| presence.inventory().is_some_and(|i| i.tools.len() == 2)).await;
-    let after = after.inventory().unwrap();
-    assert!(Arc::ptr_eq(&before.tools[0], &after.tools[0]), "what did not change is not checked again");
+    fixture.stands(|presence| presence.inventory().is_some_and(|i| i.tools.len() == 2)).await;
 }
 
 #[tokio::test]
