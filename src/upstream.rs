@@ -39,3 +39,6 @@ pub use link::Link;
 pub use metrics::Metrics;
 pub use set::{Set, StartError};
 pub use status::{LastError, Status};
+
+#[cfg(test)]
+mod tests;

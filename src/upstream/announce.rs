@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use tokio::sync::{Notify, watch};
 
 /// How the stream is doing.
@@ -75,6 +76,12 @@ impl Announcements {
         // An error means that the stream's task has ended, which settles it as well.
         drop(self.hearing.wait_for(|hearing| *hearing != Hearing::Opening).await);
         self.hearing.mark_unchanged();
+    }
+
+    /// Lowers the flag that something changed.
+    pub(super) fn forget(&self) {
+        // A flag that is up makes this ready at once, which lowers it.
+        let _raised = self.changed.notified().now_or_never();
     }
 
     /// Waits for news.

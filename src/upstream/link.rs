@@ -17,7 +17,7 @@ use super::metrics::Metrics;
 use super::status::Status;
 use crate::exchange::{Call, Reply, SessionKey};
 
-pub(super) use keeper::Keeper;
+pub(super) use keeper::{Keeper, Posts};
 pub(super) use publisher::Publisher;
 pub(super) use shared::Shared;
 

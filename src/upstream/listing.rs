@@ -6,7 +6,7 @@
 
 mod pages;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::fault::Fault;
@@ -15,7 +15,7 @@ use crate::catalog::{Checker, Entry, Inventory, LeftOut};
 use crate::config::Upstream;
 use crate::protocol::{ListKind, Ttl};
 
-use pages::{Pages, Read};
+use pages::{End, Pages, Read};
 
 /// What a listing found.
 #[derive(Debug)]
@@ -26,13 +26,41 @@ pub(super) struct Listed {
     pub(super) is_whole: bool,
 }
 
-/// Lists everything. `last` is what the upstream offered before.
+/// Lists everything. `last` is what the upstream offered before; `checker` is the same from listing to listing.
 pub(super) async fn list(
     peer: &Peer,
     upstream: &Upstream,
     last: Option<&Inventory>,
+    checker: &mut Checker,
 ) -> Result<Listed, Fault> {
-    let mut inventory = Inventory {
+    let mut read = Vec::with_capacity(ListKind::ALL.len());
+    for kind in ListKind::ALL.into_iter().filter(|kind| peer.offer().lists(*kind)) {
+        read.push((kind, Pages::of(peer, upstream, kind).read().await?));
+    }
+    let mut inventory = blank(peer);
+    let mut is_whole = true;
+    checker.renew();
+    for (kind, Read { items, ttl, end }) in read {
+        let old = last.map_or(&[][..], |last| last.list(kind));
+        let is_refused = matches!(end, End::Refused(_));
+        inventory.ttl = smaller(inventory.ttl, ttl);
+        if let Some(warning) = end.warning(kind) {
+            is_whole = false;
+            inventory.warnings.push(warning);
+        }
+        let entries = if is_refused && !old.is_empty() {
+            old.to_vec()
+        } else {
+            check(kind, &items, checker, &mut inventory.left_out).await
+        };
+        *slot(&mut inventory, kind) = entries;
+    }
+    inventory.warnings.extend(checker.warnings());
+    Ok(Listed { inventory, is_whole })
+}
+
+fn blank(peer: &Peer) -> Inventory {
+    Inventory {
         revision: peer.revision(),
         offer: peer.offer().clone(),
         instructions: peer.instructions().cloned(),
@@ -43,34 +71,7 @@ pub(super) async fn list(
         left_out: Vec::new(),
         warnings: Vec::new(),
         ttl: None,
-    };
-    let mut checker = Checker::new();
-    let mut is_whole = true;
-    for kind in ListKind::ALL.into_iter().filter(|kind| peer.offer().lists(*kind)) {
-        let old = last.map_or(&[][..], |last| last.list(kind));
-        let (items, trouble) = match Pages::of(peer, upstream, kind).read().await? {
-            Read::Items { items, ttl, trouble } => {
-                inventory.ttl = smaller(inventory.ttl, ttl);
-                (Some(items), trouble)
-            }
-            Read::Refused { words, items } => {
-                let items = Some(items).filter(|_| old.is_empty());
-                (items, Some(format!("{}: the upstream refused: {words}", kind.member())))
-            }
-        };
-        is_whole &= trouble.is_none();
-        inventory.warnings.extend(trouble);
-        let entries = items.map_or_else(
-            || old.to_vec(),
-            |items| {
-                let left_out = &mut inventory.left_out;
-                Sorting { kind, checker: &mut checker, left_out }.sort(&items, old)
-            },
-        );
-        *slot(&mut inventory, kind) = entries;
     }
-    inventory.warnings.extend(checker.warnings());
-    Ok(Listed { inventory, is_whole })
 }
 
 fn slot(inventory: &mut Inventory, kind: ListKind) -> &mut Vec<Arc<Entry>> {
@@ -91,51 +92,26 @@ fn smaller(one: Option<Ttl>, other: Option<Ttl>) -> Option<Ttl> {
     }
 }
 
-/// Turning raw items into entries.
-struct Sorting<'a> {
+/// Turns raw items into entries. An item that comes once more, byte for byte, is no news and no loss.
+async fn check(
     kind: ListKind,
-    checker: &'a mut Checker,
-    left_out: &'a mut Vec<LeftOut>,
-}
-
-impl Sorting<'_> {
-    /// Definitions that did not change keep their entry and are not checked again. Of two items with one name the
-    /// first stays; the second is named, unless it is the same item once more.
-    fn sort(&mut self, items: &[Arc<str>], old: &[Arc<Entry>]) -> Vec<Arc<Entry>> {
-        let known: HashMap<&str, &Arc<Entry>> = old.iter().map(|entry| (entry.raw.as_ref(), entry)).collect();
-        let mut names: HashMap<String, Arc<str>> = HashMap::with_capacity(items.len());
-        let mut entries = Vec::with_capacity(items.len());
-        for raw in items {
-            let entry = match known.get(raw.as_ref()) {
-                Some(entry) => Ok(Arc::clone(entry)),
-                None => self.check(raw).map(Arc::new),
-            };
-            match entry {
-                Ok(entry) => match names.get(entry.local.as_str()) {
-                    None => {
-                        names.insert(entry.local.as_str().to_owned(), Arc::clone(raw));
-                        entries.push(entry);
-                    }
-                    Some(first) if first == raw => {}
-                    Some(_) => self.leave_out(&entry),
-                },
-                Err(left_out) => self.left_out.push(left_out),
-            }
+    items: &[Arc<str>],
+    checker: &mut Checker,
+    left_out: &mut Vec<LeftOut>,
+) -> Vec<Arc<Entry>> {
+    let mut seen: HashSet<&str> = HashSet::with_capacity(items.len());
+    let mut entries = Vec::with_capacity(items.len());
+    for item in items.iter().filter(|item| seen.insert(item)) {
+        let entry = match kind {
+            ListKind::Tools => checker.tool(item),
+            ListKind::Prompts | ListKind::Resources | ListKind::Templates => checker.plain(kind, item),
+        };
+        match entry {
+            Ok(entry) => entries.push(Arc::new(entry)),
+            Err(reason) => left_out.push(reason),
         }
-        entries
+        // A schema may take milliseconds to compile; others have work too.
+        tokio::task::yield_now().await;
     }
-
-    fn check(&mut self, raw: &str) -> Result<Entry, LeftOut> {
-        match self.kind {
-            ListKind::Tools => self.checker.tool(raw),
-            ListKind::Prompts | ListKind::Resources | ListKind::Templates => {
-                self.checker.plain(self.kind, raw)
-            }
-        }
-    }
-
-    fn leave_out(&mut self, entry: &Entry) {
-        let name = entry.local.as_str().chars().take(128).collect();
-        self.left_out.push(LeftOut { name, reason: "the upstream lists this name twice".to_owned() });
-    }
+    entries
 }

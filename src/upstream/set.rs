@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::builtin::Demonstration;
 use super::http::{BuildError, Http};
 use super::ids::Ids;
-use super::link::{Keeper, Link, Publisher, Shared};
+use super::link::{Keeper, Link, Posts, Publisher, Shared};
 use super::metrics::Metrics;
 use super::status::Status;
 use super::way::Way;
@@ -49,12 +49,22 @@ impl Set {
     /// [`StartError`] for an upstream whose address or credential cannot be used, or when TLS cannot be set up.
     #[expect(clippy::needless_pass_by_value, reason = "the links keep clones of it")]
     pub fn start(config: &Config, tasks: &TaskGroup, metrics: Metrics) -> Result<Self, StartError> {
+        Self::of(&config.upstreams, config.notify.debounce, tasks, &metrics)
+    }
+
+    /// Starts the links of these upstreams; none is listed twice within `gap`.
+    pub(super) fn of(
+        upstreams: &[Arc<Upstream>],
+        gap: Duration,
+        tasks: &TaskGroup,
+        metrics: &Metrics,
+    ) -> Result<Self, StartError> {
         let since = Timestamp::now();
         let all: Inventories =
-            config.upstreams.iter().map(|up| (up.name.clone(), Presence::Connecting { since })).collect();
+            upstreams.iter().map(|up| (up.name.clone(), Presence::Connecting { since })).collect();
         let inventories = watch::channel(Arc::new(all)).0;
-        let mut links = HashMap::with_capacity(config.upstreams.len());
-        for upstream in &config.upstreams {
+        let mut links = HashMap::with_capacity(upstreams.len());
+        for upstream in upstreams {
             let publisher = Publisher::new(upstream.name.clone(), inventories.clone());
             let tasks = tasks.child(upstream.name.as_str());
             let link = match &upstream.kind {
@@ -62,23 +72,16 @@ impl Set {
                 Kind::Http { url } => {
                     let http = Http::new(url, upstream)
                         .map_err(|source| StartError { upstream: upstream.name.clone(), source })?;
-                    let way = way(http, upstream);
                     let shared = Shared::new(Arc::clone(upstream));
-                    let gap = config.notify.debounce;
-                    let keeper = Keeper::new(
-                        way,
-                        Arc::clone(&shared),
-                        publisher,
-                        metrics.clone(),
-                        (tasks.clone(), gap),
-                    );
+                    let posts = Posts { shared: Arc::clone(&shared), publisher, metrics: metrics.clone() };
+                    let keeper = Keeper::new(way(http, upstream), posts, tasks.clone(), gap);
                     tasks.spawn_until_cancelled("keep a link", Box::pin(keeper.run()));
                     Link::remote(shared, metrics.clone())
                 }
             };
             links.insert(upstream.name.clone(), link);
         }
-        let names = config.upstreams.iter().map(|upstream| upstream.name.clone()).collect();
+        let names = upstreams.iter().map(|upstream| upstream.name.clone()).collect();
         Ok(Self { names, links: Arc::new(links), inventories })
     }
 

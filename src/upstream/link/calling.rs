@@ -39,6 +39,12 @@ pub(super) async fn run(shared: Arc<Shared>, metrics: Metrics, call: Call, emitt
     last
 }
 
+/// Where a call's events go, and what they do to its time.
+struct Reporting<'a> {
+    emitter: &'a Emitter,
+    pace: &'a Pace,
+}
+
 async fn within_time(
     shared: &Shared,
     metrics: &Metrics,
@@ -48,7 +54,7 @@ async fn within_time(
     let pace = Pace::start(step(shared, &call), shared.upstream.timeout.call_max);
     tokio::select! {
         biased;
-        told = attempts(shared, metrics, call, (emitter, &pace)) => told,
+        told = attempts(shared, metrics, call, Reporting { emitter, pace: &pace }) => told,
         () = pace.over() => {
             Err(Fault { reason: Reason::TimedOut, may_have_run: pace.is_written() })
         }
@@ -69,8 +75,9 @@ async fn attempts(
     shared: &Shared,
     metrics: &Metrics,
     mut call: Call,
-    (emitter, pace): (&Emitter, &Pace),
+    reporting: Reporting<'_>,
 ) -> Result<(Told, bool), Fault> {
+    let Reporting { emitter, pace } = reporting;
     let pass = shared.gate.enter(&call).await.map_err(|Full| Fault::unsent(Reason::Busy))?;
     let mut repeated = false;
     loop {

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::publisher::Publisher;
 use super::shared::Shared;
-use crate::catalog::{Inventory, Presence, Trouble};
+use crate::catalog::{Checker, Inventory, Presence, Trouble};
 use crate::exchange::{Failure, Reason};
 use crate::task::TaskGroup;
 use crate::upstream::announce::{Hearing, News};
@@ -38,34 +38,39 @@ const GATHER: Duration = Duration::from_millis(50);
 /// How often the revision of an upstream with sessions is looked at again.
 const REVISION: Duration = Duration::from_secs(3600);
 
+/// Where the keeper says what it knows.
+#[derive(Debug)]
+pub(in crate::upstream) struct Posts {
+    /// To the link's calls.
+    pub(in crate::upstream) shared: Arc<Shared>,
+    /// To everybody.
+    pub(in crate::upstream) publisher: Publisher,
+    /// To the operator.
+    pub(in crate::upstream) metrics: Metrics,
+}
+
 /// The task's state.
 #[derive(Debug)]
 pub(in crate::upstream) struct Keeper {
     way: Way,
-    shared: Arc<Shared>,
-    publisher: Publisher,
-    metrics: Metrics,
+    posts: Posts,
     tasks: TaskGroup,
     /// The least time between two listings.
     gap: Duration,
     ear: Ear,
     health: Health,
+    checker: Checker,
     last: Option<Arc<Inventory>>,
     settled_at: Option<Instant>,
     listed_at: Instant,
 }
 
 impl Keeper {
-    pub(in crate::upstream) fn new(
-        way: Way,
-        shared: Arc<Shared>,
-        publisher: Publisher,
-        metrics: Metrics,
-        (tasks, gap): (TaskGroup, Duration),
-    ) -> Self {
+    /// A keeper for the upstream at the end of `way`, which is not listed twice within `gap`.
+    pub(in crate::upstream) fn new(way: Way, posts: Posts, tasks: TaskGroup, gap: Duration) -> Self {
         let (ear, health) = (Ear::default(), Health::new(way.upstream.withdraw_after));
         let (last, settled_at, listed_at) = (None, None, Instant::now());
-        Self { way, shared, publisher, metrics, tasks, gap, ear, health, last, settled_at, listed_at }
+        Self { way, posts, tasks, gap, ear, health, checker: Checker::new(), last, settled_at, listed_at }
     }
 
     /// Keeps the link until its task group is cancelled.
@@ -86,7 +91,9 @@ impl Keeper {
         self.ear.follow(&peer, &self.tasks).await;
         loop {
             self.listed_at = Instant::now();
-            let listed = listing::list(&peer, &self.way.upstream, self.last.as_deref()).await?;
+            self.ear.forget();
+            let listed =
+                listing::list(&peer, &self.way.upstream, self.last.as_deref(), &mut self.checker).await?;
             self.listed(listed);
             // Where the listing had to open another session, its stream is new, and may have missed a change.
             if !self.ear.follow(&peer, &self.tasks).await {
@@ -97,15 +104,15 @@ impl Keeper {
 
     /// Who is spoken to; settled anew where nobody is, and where there is doubt.
     async fn peer(&mut self) -> Result<Peer, Fault> {
-        let old = self.shared.facts.borrow().peer.clone();
-        let is_doubted = self.shared.takes_revision_doubt() || self.is_revision_due();
+        let old = self.posts.shared.facts.borrow().peer.clone();
+        let is_doubted = self.posts.shared.takes_revision_doubt() || self.is_revision_due();
         if let (Some(peer), false) = (&old, is_doubted) {
             return Ok(peer.clone());
         }
         let settled = Box::pin(connect::settle(&self.way)).await?;
         let peer = Peer::new(settled, &self.way, old.as_ref(), &self.tasks);
         self.settled_at = Some(Instant::now());
-        self.shared.facts.send_modify(|facts| facts.peer = Some(peer.clone()));
+        self.posts.shared.facts.send_modify(|facts| facts.peer = Some(peer.clone()));
         if let Some(old) = old.filter(|old| !old.shares_sessions(&peer)) {
             self.ear.close();
             self.tasks.spawn_until_cancelled("close a peer", async move { old.close().await });
@@ -118,7 +125,8 @@ impl Keeper {
     }
 
     fn revision_due(&self) -> Option<Instant> {
-        let has_sessions = self.shared.facts.borrow().peer.as_ref().is_some_and(|peer| !peer.is_stateless());
+        let has_sessions =
+            self.posts.shared.facts.borrow().peer.as_ref().is_some_and(|peer| !peer.is_stateless());
         self.settled_at
             .filter(|_| has_sessions && self.way.upstream.revision.is_none())
             .map(|at| at + REVISION)
@@ -143,7 +151,7 @@ impl Keeper {
         };
         self.last = Some(Arc::clone(&inventory));
         let was_down = self.health.succeeded();
-        self.shared.facts.send_modify(|facts| {
+        self.posts.shared.facts.send_modify(|facts| {
             if was_down {
                 facts.since = Timestamp::now();
             }
@@ -153,19 +161,19 @@ impl Keeper {
             facts.inventory = Some(Arc::clone(&inventory));
             facts.listings += 1;
         });
-        self.metrics.listed(name, "ok");
-        self.metrics.set_up(name, true);
-        self.publisher.publish(Presence::Up { inventory });
+        self.posts.metrics.listed(name, "ok");
+        self.posts.metrics.set_up(name, true);
+        self.posts.publisher.publish(Presence::Up { inventory });
     }
 
     fn failed(&mut self, fault: &Fault) {
         let name = &self.way.upstream.name;
         let label = fault.reason.label();
-        self.metrics.listed(name, label);
+        self.posts.metrics.listed(name, label);
         let turn = self.health.failed(&fault.reason);
         let now = Timestamp::now();
         let next = self.health.next_try();
-        self.shared.facts.send_modify(|facts| {
+        self.posts.shared.facts.send_modify(|facts| {
             facts.last_error = Some(LastError { reason: label, at: now });
             facts.listings += 1;
             facts.next_try_at = now.checked_add(next.saturating_duration_since(Instant::now())).ok();
@@ -183,7 +191,7 @@ impl Keeper {
             return;
         }
         self.settled_at = None;
-        self.metrics.set_up(name, false);
+        self.posts.metrics.set_up(name, false);
         match turn {
             Turn::Lost => tracing::warn!(upstream = %name, reason = label, "upstream lost"),
             Turn::Shaken | Turn::StillLost => tracing::debug!(upstream = %name, reason = label, "still lost"),
@@ -196,10 +204,10 @@ impl Keeper {
         let trouble = Trouble {
             label: reason.label(),
             text: Failure::upstream(name, reason.clone(), false).text(),
-            since: self.shared.facts.borrow().since,
+            since: self.posts.shared.facts.borrow().since,
         };
         let last = self.last.clone().filter(|_| self.health.keeps_place());
-        self.publisher.publish(Presence::Down { trouble, last });
+        self.posts.publisher.publish(Presence::Down { trouble, last });
     }
 
     /// Waits for a reason to list again.
@@ -213,7 +221,7 @@ impl Keeper {
                     News::Turned(Hearing::Open { .. } | Hearing::Broken | Hearing::Refused) => {}
                     News::Changed => tokio::time::sleep(GATHER).await,
                 },
-                () = self.shared.doubt.notified() => {}
+                () = self.posts.shared.doubt.notified() => {}
                 () = due(refresh) => {}
                 () = due(revision) => {}
             }
@@ -229,12 +237,12 @@ impl Keeper {
                 () = sleep_until(next) => return,
                 () = due(self.health.withdraw_at()) => {
                     self.health.withdraw();
-                    let reason = self.shared.facts.borrow().down.clone();
+                    let reason = self.posts.shared.facts.borrow().down.clone();
                     if let Some(reason) = reason {
                         self.publish_down(&reason);
                     }
                 }
-                () = self.shared.answered.notified() => {
+                () = self.posts.shared.answered.notified() => {
                     return sleep_until((self.listed_at + Duration::from_secs(1)).min(next)).await;
                 }
             }

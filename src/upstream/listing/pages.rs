@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::config::Upstream;
 use crate::exchange::Reason;
-use crate::jsonrpc::Text;
+use crate::jsonrpc::{RpcError, Text};
 use crate::protocol::{ListKind, Method, Page, Ttl, code};
 use crate::upstream::conversation::Told;
 use crate::upstream::fault::Fault;
@@ -15,23 +15,45 @@ use crate::upstream::peer::Peer;
 
 /// A list as it was read.
 #[derive(Debug)]
-pub(super) enum Read {
-    /// Its items.
-    Items {
-        /// In the upstream's order.
-        items: Vec<Arc<str>>,
-        /// The smallest cache hint of its pages.
-        ttl: Option<Ttl>,
-        /// Why it was not read to its end.
-        trouble: Option<String>,
-    },
-    /// The upstream answered with an error.
-    Refused {
-        /// Its words.
-        words: String,
-        /// What it had given before that.
-        items: Vec<Arc<str>>,
-    },
+pub(super) struct Read {
+    /// Its items, in the upstream's order.
+    pub(super) items: Vec<Arc<str>>,
+    /// The smallest cache hint of its pages.
+    pub(super) ttl: Option<Ttl>,
+    /// Why there are no more.
+    pub(super) end: End,
+}
+
+/// Why a list ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// There is no further page.
+    Last,
+    /// More entries than the limit.
+    Entries(usize),
+    /// More bytes than the limit.
+    Bytes(usize),
+    /// More pages than the limit.
+    Pages(usize),
+    /// A cursor that had been there before.
+    Repeated,
+    /// The upstream answered with an error that says this.
+    Refused(String),
+}
+
+impl End {
+    /// What the operator should know of it.
+    pub(super) fn warning(&self, kind: ListKind) -> Option<String> {
+        let list = kind.member();
+        match self {
+            Self::Last => None,
+            Self::Entries(most) => Some(format!("{list}: cut after {most} entries")),
+            Self::Bytes(most) => Some(format!("{list}: cut after {most} bytes")),
+            Self::Pages(most) => Some(format!("{list}: cut after {most} pages")),
+            Self::Repeated => Some(format!("{list}: the upstream repeats a cursor")),
+            Self::Refused(words) => Some(format!("{list}: the upstream refused: {words}")),
+        }
+    }
 }
 
 /// A list being read.
@@ -47,7 +69,7 @@ pub(super) struct Pages<'a> {
 
 enum Next {
     Page(String),
-    End(Option<String>),
+    End(End),
 }
 
 impl<'a> Pages<'a> {
@@ -65,14 +87,7 @@ impl<'a> Pages<'a> {
                 Told::Error(error) if self.upstream.credential_error_codes.contains(&error.code) => {
                     return Err(Fault::unsent(Reason::Credential));
                 }
-                // Declared but not there is the same as empty, on the first page.
-                Told::Error(error) if error.code == code::METHOD_NOT_FOUND && self.items.is_empty() => {
-                    return Ok(Read::Items { items: self.items, ttl: None, trouble: None });
-                }
-                Told::Error(error) => {
-                    let words = error.message().chars().take(200).collect();
-                    return Ok(Read::Refused { words, items: self.items });
-                }
+                Told::Error(error) => return Ok(self.refused(&error)),
             };
             match self.take(&page).ok_or_else(|| Fault::unsent(Reason::NotMcp))? {
                 Next::Page(cursor) => {
@@ -80,36 +95,42 @@ impl<'a> Pages<'a> {
                     next.member("cursor", &cursor);
                     params = next.close();
                 }
-                Next::End(trouble) => {
-                    return Ok(Read::Items { items: self.items, ttl: self.ttl, trouble });
-                }
+                Next::End(end) => return Ok(self.ended(end)),
             }
         }
     }
 
+    /// A list that was declared but is not there is the same as an empty one.
+    fn refused(self, error: &RpcError) -> Read {
+        if error.code == code::METHOD_NOT_FOUND && self.items.is_empty() {
+            return self.ended(End::Last);
+        }
+        let words = error.message().chars().take(200).collect();
+        self.ended(End::Refused(words))
+    }
+
+    fn ended(self, end: End) -> Read {
+        Read { items: self.items, ttl: self.ttl, end }
+    }
+
     fn take(&mut self, result: &Bytes) -> Option<Next> {
         let limits = &self.upstream.limits;
-        let list = self.kind.member();
         let page = Page::read(self.kind, std::str::from_utf8(result).ok()?)?;
         self.ttl = super::smaller(self.ttl, page.ttl);
         for item in page.items {
             self.bytes += item.len();
             if self.items.len() >= limits.tools {
-                return Some(Next::End(Some(format!("{list}: cut after {} entries", limits.tools))));
+                return Some(Next::End(End::Entries(limits.tools)));
             }
             if self.bytes > limits.list_bytes {
-                return Some(Next::End(Some(format!("{list}: cut after {} bytes", limits.list_bytes))));
+                return Some(Next::End(End::Bytes(limits.list_bytes)));
             }
             self.items.push(Arc::from(item));
         }
         Some(match page.next {
-            None => Next::End(None),
-            Some(cursor) if !self.cursors.insert(cursor.to_owned()) => {
-                Next::End(Some(format!("{list}: the upstream repeats a cursor")))
-            }
-            Some(_) if self.cursors.len() >= limits.pages => {
-                Next::End(Some(format!("{list}: cut after {} pages", limits.pages)))
-            }
+            None => Next::End(End::Last),
+            Some(cursor) if !self.cursors.insert(cursor.to_owned()) => Next::End(End::Repeated),
+            Some(_) if self.cursors.len() >= limits.pages => Next::End(End::Pages(limits.pages)),
             Some(cursor) => Next::Page(cursor.to_owned()),
         })
     }

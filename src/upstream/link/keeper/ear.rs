@@ -35,10 +35,9 @@ impl Ear {
         if self.stream.as_ref().is_some_and(|stream| stream.anchor.is(&anchor)) {
             return false;
         }
-        let had_none = self.stream.is_none();
         self.stream = None;
         if matches!(anchor, Anchor::Nothing) {
-            return !had_none;
+            return false;
         }
         let tasks = tasks.child("standing stream");
         let mut announcements = peer.listen(&tasks);
@@ -59,6 +58,13 @@ impl Ear {
         self.stream
             .as_ref()
             .is_some_and(|stream| stream.announcements.hearing() == Hearing::Open { all: true })
+    }
+
+    /// A listing begins, and sees every change that was announced before it.
+    pub(super) fn forget(&self) {
+        if let Some(stream) = &self.stream {
+            stream.announcements.forget();
+        }
     }
 
     /// Waits for news.
