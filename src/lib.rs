@@ -11,6 +11,7 @@ pub mod protocol;
 
 pub mod config;
 pub mod exchange;
+pub mod seal;
 
 pub mod catalog;
 
