@@ -13,6 +13,7 @@ pub mod config;
 pub mod exchange;
 pub mod seal;
 
+pub mod auth;
 pub mod catalog;
 
 pub mod upstream;
