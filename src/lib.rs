@@ -15,5 +15,6 @@ pub mod seal;
 
 pub mod auth;
 pub mod catalog;
+pub mod policy;
 
 pub mod upstream;
