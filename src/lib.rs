@@ -12,6 +12,7 @@ pub mod protocol;
 pub mod config;
 pub mod exchange;
 pub mod seal;
+pub mod telemetry;
 
 pub mod auth;
 pub mod catalog;
