@@ -78,14 +78,14 @@ impl Core {
     pub fn start(config: &Arc<Config>) -> Result<Self, StartError> {
         let mut registry = Registry::new();
         let tasks = TaskGroup::new("weir");
-        let metrics = upstream::Metrics::register(registry.inner());
+        let metrics = upstream::Metrics::register(registry.plain());
         let upstreams = Set::start(config, &tasks.child("upstreams"), metrics)?;
         let (keeper, snapshots) = Keeper::new(Arc::clone(config), upstreams.inventories());
         let views = Arc::new(Views::default());
         let keyring = Arc::new(Keyring::random());
-        let metrics = relay::Metrics::register(registry.inner());
+        let metrics = relay::Metrics::register(registry.plain());
         let relay = Relay::new(Arc::clone(&views), upstreams.clone(), Arc::clone(&keyring), metrics);
-        let metrics = notify::Metrics::register(registry.inner());
+        let metrics = notify::Metrics::register(registry.plain());
         let hub = Arc::new(Hub::new(snapshots.clone(), views, metrics));
         tasks.spawn("catalog keeper", keeper.run(tasks.token()));
         tasks.spawn("notify hub", Arc::clone(&hub).run(tasks.token()));
@@ -132,7 +132,7 @@ impl App {
             snapshots: core.snapshots.clone(),
             authenticator: Arc::clone(&authenticator),
             keyring: Arc::clone(&core.keyring),
-            metrics: downstream::Metrics::register(core.registry.inner()),
+            metrics: downstream::Metrics::register(core.registry.plain()),
         };
         let endpoint = Arc::new(Endpoint::new(parts, &config, &core.tasks));
         let registry = Arc::new(std::mem::take(&mut core.registry));

@@ -92,3 +92,6 @@ impl Authenticator {
         Refusal { status: StatusCode::UNAUTHORIZED, www_authenticate: self.challenger.bad_token(path), event }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -100,7 +100,7 @@ fn rows(snapshot: &Snapshot) -> Vec<Value> {
         .map(|item| {
             let class = owner(&snapshot.config, item).map(|upstream| {
                 let entry = &item.entry;
-                policy::classify(&upstream, item.local(), entry.read_only_hint, entry.destructive_hint)
+                policy::classify(&upstream, &entry.local, entry.read_only_hint, entry.destructive_hint)
                     .as_str()
             });
             let tool = crate::jsonrpc::Object::open(&item.raw).unwrap_or_default();

@@ -28,7 +28,7 @@ impl Challenger {
 
     /// The token is not accepted, whatever the reason.
     pub(super) fn bad_token(&self, path: &str) -> String {
-        self.error("invalid_token", "The access token is missing, expired or not valid here", path)
+        self.error("invalid_token", "The access token is not valid here", path)
     }
 
     /// More than one credential was sent.
@@ -58,6 +58,7 @@ impl Challenger {
 
     /// Where the metadata of the route at this path is; unknown without a public URL.
     fn metadata(&self, path: &str) -> Option<String> {
+        let path = path.trim_end_matches('/');
         self.public.as_ref().map(|(origin, prefix)| format!("{origin}{WELL_KNOWN}{prefix}{path}"))
     }
 }

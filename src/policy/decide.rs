@@ -1,97 +1,76 @@
-//! Classes and the decision by class (design contract, section 7).
+//! Classes of tools, and the decision by class and scope (`default: by_class`).
 
 use std::collections::BTreeSet;
 
+use super::Class;
 use crate::config::Upstream;
-use crate::names::UpstreamName;
+use crate::names::{LocalName, UpstreamName};
 use crate::principal::{Rights, Scope};
 
-/// How much harm a call can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// Changes nothing.
-    Read,
-    /// Changes something.
-    Write,
-    /// May take something away; also what nobody classified.
-    Destructive,
-}
-
-impl Class {
-    /// The word for it, as scopes and `weir list` use it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::Write => "write",
-            Self::Destructive => "destructive",
-        }
-    }
-}
-
-/// What a caller may do with an item.
+/// What becomes of an item for equal rights.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// See it and use it.
+    /// It is listed and may be used.
     Allow,
-    /// Use it with a token that has these scopes; it is not listed.
+    /// It is not listed, and whoever asks for it is told which scopes are missing: all of them.
     StepUp(Vec<Scope>),
-    /// Not even know of it.
+    /// To this caller it does not exist.
     Hide,
 }
 
-/// The class of a tool: the operator's lists win; then the upstream's annotations, where they are trusted; else it is
-/// destructive.
+/// The class of a tool. The operator's lists win, the more careful one first; annotations count only where the
+/// operator trusts them; of everything else the worst is assumed.
 #[must_use]
 pub fn classify(
     upstream: &Upstream,
-    local: &str,
-    read_only: Option<bool>,
-    destructive: Option<bool>,
+    local: &LocalName,
+    read_only_hint: Option<bool>,
+    destructive_hint: Option<bool>,
 ) -> Class {
-    let classes = &upstream.classes;
-    if classes.destructive.is_match(local) {
-        return Class::Destructive;
+    let name = local.as_str();
+    let lists = [
+        (&upstream.classes.destructive, Class::Destructive),
+        (&upstream.classes.write, Class::Write),
+        (&upstream.classes.read, Class::Read),
+    ];
+    if let Some((_, class)) = lists.into_iter().find(|(globs, _)| globs.is_match(name)) {
+        return class;
     }
-    if classes.write.is_match(local) {
-        return Class::Write;
-    }
-    if classes.read.is_match(local) {
-        return Class::Read;
-    }
-    match (upstream.trust_annotations, read_only, destructive) {
+    match (upstream.trust_annotations, read_only_hint, destructive_hint) {
         (true, Some(true), _) => Class::Read,
         (true, _, Some(false)) => Class::Write,
         _ => Class::Destructive,
     }
 }
 
-/// Decides by class. `tool` is the local name of a tool, `None` for prompts and resources.
+/// Decides about one item of an upstream. `tool` is its local name where it is a tool; prompts and resources have
+/// class read and no name here.
 #[must_use]
-pub fn decide(rights: &Rights, upstream: &UpstreamName, class: Class, tool: Option<&str>) -> Decision {
+pub fn decide(rights: &Rights, upstream: &UpstreamName, class: Class, tool: Option<&LocalName>) -> Decision {
     let scopes = match rights {
         Rights::All => return Decision::Allow,
         Rights::Granted { scopes, .. } => scopes,
     };
-    let own = tool.map(|tool| format!("{upstream}:tool:{tool}"));
-    let allowed = grants(scopes, "mcp", class)
-        || grants(scopes, upstream.as_str(), class)
-        || has(scopes, "mcp:admin")
-        || own.is_some_and(|own| has(scopes, &own));
-    if allowed {
+    let by_name = tool.is_some_and(|tool| holds(scopes, &format!("{upstream}:tool:{tool}")));
+    if holds(scopes, "mcp:admin")
+        || by_name
+        || reaches(scopes, "mcp", class)
+        || reaches(scopes, upstream.as_str(), class)
+    {
         return Decision::Allow;
     }
-    Decision::StepUp(vec![Scope::new(&format!("mcp:{}", class.as_str()))])
+    Decision::StepUp(vec![Scope::new(&format!("mcp:{class}"))])
 }
 
-/// Whether one of the scopes `PREFIX:read|write|destructive` reaches the class; each implies the ones before it.
-fn grants(scopes: &BTreeSet<Scope>, prefix: &str, class: Class) -> bool {
-    [Class::Read, Class::Write, Class::Destructive]
-        .into_iter()
-        .filter(|granted| *granted >= class)
-        .any(|granted| has(scopes, &format!("{prefix}:{}", granted.as_str())))
+/// Whether a scope of this family grants the class: each class implies the more harmless ones.
+fn reaches(scopes: &BTreeSet<Scope>, family: &str, class: Class) -> bool {
+    Class::ALL
+        .iter()
+        .filter(|granted| **granted >= class)
+        .any(|granted| holds(scopes, &format!("{family}:{granted}")))
 }
 
-fn has(scopes: &BTreeSet<Scope>, wanted: &str) -> bool {
-    scopes.iter().any(|scope| scope.as_str() == wanted)
+/// Scopes count only whole and exact.
+fn holds(scopes: &BTreeSet<Scope>, scope: &str) -> bool {
+    scopes.iter().any(|held| held.as_str() == scope)
 }

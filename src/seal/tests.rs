@@ -46,7 +46,7 @@ fn keys_can_be_rotated() {
 fn a_ring_without_secrets_is_random_and_shows_nothing() {
     let (one, other) = (ring(&[]), Keyring::random());
     let sealed = one.seal(Purpose::Task, b"");
-    assert_eq!(one.clone().open(Purpose::Task, &sealed), Some(Vec::new()));
+    assert_eq!(one.open(Purpose::Task, &sealed), Some(Vec::new()));
     assert_eq!(other.open(Purpose::Task, &sealed), None);
     assert_ne!(one.seal(Purpose::Task, b""), sealed);
     assert_eq!(format!("{:?}", ring(&["secret", "b"])), "Keyring(2 keys)");
@@ -135,7 +135,7 @@ proptest! {
         bytes[at] ^= 1 << bit;
         let changed = String::from_utf8(bytes).expect("still ASCII");
         prop_assert_eq!(ring.open(Purpose::Session, &changed), None);
-        prop_assert_eq!(ring.open(Purpose::Session, &sealed[..at]), None);
+        prop_assert_eq!(ring.open(Purpose::Session, sealed.split_at(at).0), None);
         prop_assert_eq!(ring.open(Purpose::Session, &format!("{sealed}A")), None);
     }
 }

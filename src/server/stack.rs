@@ -162,6 +162,7 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
     {
         Ok(principal) => principal,
         Err(refused) => {
+            tracing::info!(event = refused.event, route = %route.name, "a request without a good token");
             let mut response = refusal(refused.status, "a valid token is needed");
             if let Ok(challenge) = HeaderValue::from_str(&refused.www_authenticate) {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);

@@ -68,7 +68,7 @@ fn admit(view: &mut View, upstream: &Upstream, route: &Route, rights: &Rights, i
         return;
     }
     let key = (item.kind, item.name.clone());
-    let tool = (item.kind == ListKind::Tools).then(|| item.local());
+    let tool = (item.kind == ListKind::Tools).then_some(&item.entry.local);
     match policy::decide(rights, &upstream.name, class, tool) {
         Decision::Allow => {
             let shown = Shown { item: Arc::clone(item), class };
@@ -86,7 +86,7 @@ fn class_of(upstream: &Upstream, item: &Item) -> Class {
     match item.kind {
         ListKind::Tools => {
             let entry = &item.entry;
-            policy::classify(upstream, item.local(), entry.read_only_hint, entry.destructive_hint)
+            policy::classify(upstream, &entry.local, entry.read_only_hint, entry.destructive_hint)
         }
         ListKind::Prompts | ListKind::Resources | ListKind::Templates => Class::Read,
     }
