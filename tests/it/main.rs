@@ -1,0 +1,9 @@
+//! The integration tests: the built binary between fake servers and raw clients, over real sockets.
+//!
+//! Each module holds the tests of one promise; names begin with the row of the list of cases that they show.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
+
+mod support;
+
+mod fixtures;
