@@ -163,7 +163,7 @@ fn a_cancelled_call_is_noted() {
 #[test]
 fn a_call_whose_client_leaves_is_noted() {
     let (upstream, client) = direct(Fake::modern(), Side::Modern);
-    client.request(&Ask::call("slow", "{}")).send_and_leave();
+    drop(client.request(&Ask::call("slow", "{}")).send_only());
     eventually!(upstream.calls("slow").first().is_some_and(|call| upstream.gone(call) == Some(Gone::Closed)));
 }
 

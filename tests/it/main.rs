@@ -6,4 +6,20 @@
 
 mod support;
 
+mod availability;
+mod cli;
+mod doors;
+mod drain;
+mod failure;
+mod fidelity;
 mod fixtures;
+mod list_changed;
+mod message;
+mod metrics;
+mod modern;
+mod naming;
+mod paging;
+mod resume;
+mod session;
+mod stream;
+mod transport;

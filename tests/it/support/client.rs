@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub(crate) use answer::{Answer, Message, Running};
-pub(crate) use ask::Ask;
+pub(crate) use ask::{Ask, encode};
 
 use super::exchange::Exchange;
 use super::{Side, json};
@@ -25,7 +25,6 @@ pub(crate) struct Client {
     revision: String,
     session: Option<String>,
     token: Option<String>,
-    capabilities: String,
     checked: bool,
     next: AtomicU64,
 }
@@ -44,7 +43,6 @@ impl Client {
             revision: revision.to_owned(),
             session: None,
             token: None,
-            capabilities: "{}".to_owned(),
             checked: true,
             next: AtomicU64::new(1),
         }
@@ -68,12 +66,6 @@ impl Client {
     /// A bearer token on every request.
     pub(crate) fn token(mut self, token: &str) -> Self {
         self.token = Some(token.to_owned());
-        self
-    }
-
-    /// Its capabilities, as a raw object.
-    pub(crate) fn capabilities(mut self, raw: &str) -> Self {
-        raw.clone_into(&mut self.capabilities);
         self
     }
 
@@ -101,8 +93,8 @@ impl Client {
     /// Asks `initialize` and gives the answer back.
     pub(crate) fn initialize(&self) -> Answer {
         let params = format!(
-            "{{\"protocolVersion\":\"{}\",\"capabilities\":{},\"clientInfo\":{{\"name\":\"it\",\"version\":\"1\"}}}}",
-            self.revision, self.capabilities,
+            "{{\"protocolVersion\":\"{}\",\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"it\",\"version\":\"1\"}}}}",
+            self.revision,
         );
         self.ask(Ask::new("initialize").params(&params))
     }
@@ -165,7 +157,7 @@ impl Client {
             Side::Modern => [
                 ("protocolVersion", json::quote(&self.revision)),
                 ("clientInfo", "{\"name\":\"it\",\"version\":\"1\"}".to_owned()),
-                ("clientCapabilities", self.capabilities.clone()),
+                ("clientCapabilities", "{}".to_owned()),
             ]
             .map(|(key, raw)| (format!("io.modelcontextprotocol/{key}"), raw))
             .to_vec(),

@@ -99,12 +99,11 @@ impl Exchange {
         self.try_send().unwrap_or_else(|| panic!("no answer to {}", self.first))
     }
 
-    /// Sends and closes the connection without reading.
-    pub(crate) fn send_and_leave(&self) {
-        if let Ok(mut socket) = TcpStream::connect(self.to) {
-            socket.write_all(&self.bytes()).ok();
-            socket.shutdown(Shutdown::Both).ok();
-        }
+    /// Sends and reads nothing. Dropping the connection closes it.
+    pub(crate) fn send_only(&self) -> TcpStream {
+        let mut socket = TcpStream::connect(self.to).expect("somebody listens");
+        socket.write_all(&self.bytes()).ok();
+        socket
     }
 }
 

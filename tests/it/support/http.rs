@@ -97,7 +97,7 @@ impl<R: BufRead> Body<R> {
     fn next_chunk(&mut self) -> io::Result<usize> {
         let text = line(&mut self.from)?.ok_or(io::ErrorKind::UnexpectedEof)?;
         let size = text.split(';').next().unwrap_or_default().trim();
-        let size = usize::from_str_radix(size, 16).map_err(|_| io::ErrorKind::InvalidData)?;
+        let size = usize::from_str_radix(size, 16).map_err(io::Error::other)?;
         if size == 0 {
             while line(&mut self.from)?.is_some_and(|text| !text.is_empty()) {}
         }

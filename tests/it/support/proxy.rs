@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +25,7 @@ pub(crate) struct Proxy {
     upstreams: Vec<String>,
     notify: Option<String>,
     tokens: Vec<String>,
-    arguments: Vec<String>,
+    address: Option<String>,
 }
 
 impl Proxy {
@@ -85,9 +84,9 @@ impl Proxy {
         self
     }
 
-    /// A further argument of `weir serve`.
-    pub(crate) fn argument(mut self, argument: &str) -> Self {
-        self.arguments.push(argument.to_owned());
+    /// Another address to listen on.
+    pub(crate) fn address(mut self, address: &str) -> Self {
+        self.address = Some(address.to_owned());
         self
     }
 
@@ -119,9 +118,10 @@ impl Proxy {
         let file = folder.path().join("routes.yaml");
         std::fs::write(&file, self.text()).expect("a temporary file");
         let mut command = weir();
-        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--config"]).arg(&file);
-        command.args(&self.arguments).current_dir(folder.path());
-        Weir::start(command, folder, file)
+        let address = self.address.as_deref().unwrap_or("127.0.0.1:0");
+        command.args(["serve", "--listen", address, "--admin", "127.0.0.1:0", "--config"]).arg(&file);
+        command.current_dir(folder.path());
+        Weir::start(command, folder)
     }
 }
 
@@ -149,12 +149,11 @@ pub(crate) struct Weir {
     /// What it printed on standard output until it was ready.
     pub(crate) printed: Vec<String>,
     log: Arc<Mutex<String>>,
-    folder: TempDir,
-    file: PathBuf,
+    _folder: TempDir,
 }
 
 impl Weir {
-    fn start(mut command: Command, folder: TempDir, file: PathBuf) -> Self {
+    fn start(mut command: Command, folder: TempDir) -> Self {
         let mut child = command.spawn().expect("the binary starts");
         let log = Arc::new(Mutex::new(String::new()));
         let errors = child.stderr.take().expect("standard error is piped");
@@ -174,7 +173,7 @@ impl Weir {
         }
         let address = address(&printed, "listening ");
         let admin = address_or(&printed, "admin ", address);
-        Self { child, address, admin, printed, log, folder, file }
+        Self { child, address, admin, printed, log, _folder: folder }
     }
 
     /// A client of this era that is ready to ask.
@@ -234,16 +233,6 @@ impl Weir {
     /// What it wrote on standard error so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// The configuration file.
-    pub(crate) fn file(&self) -> &PathBuf {
-        &self.file
-    }
-
-    /// The folder that it runs in.
-    pub(crate) fn folder(&self) -> &std::path::Path {
-        self.folder.path()
     }
 
     /// Sends a signal, by its name.

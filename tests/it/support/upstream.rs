@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub(crate) use request::Request;
 pub(crate) use running::Upstream;
-pub(crate) use tools::tool;
+pub(crate) use tools::{pattern, tool};
 pub(crate) use wire::{Gone, Wire};
 
 use crate::support::Side;

@@ -32,11 +32,6 @@ impl Message {
         json::text(&self.text, &["method"]).unwrap_or_default()
     }
 
-    /// The message as a value.
-    pub(crate) fn value(&self) -> Value {
-        json::value(&self.text)
-    }
-
     fn answers(&self) -> bool {
         self.raw(&["method"]).is_none()
     }

@@ -252,16 +252,14 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// Waits until the request is given up; then notes how.
-    pub(crate) fn hang(&mut self) -> Gone {
-        loop {
-            let gone = self.pause(Duration::from_secs(60));
-            if gone != Gone::No {
-                self.shared.note_gone(self.request.number, gone);
-                self.stage = Stage::Broken;
-                return gone;
-            }
+    /// Waits until the request is given up; then notes how, and closes.
+    pub(crate) fn wait(&mut self) {
+        let mut gone = Gone::No;
+        while gone == Gone::No {
+            gone = self.pause(Duration::from_secs(60));
         }
+        self.shared.note_gone(self.request.number, gone);
+        self.abort();
     }
 
     fn look(&mut self, time: Duration) -> Gone {
