@@ -183,6 +183,12 @@ fn schemas_under_other_names_are_taken(side: Side) {
     assert_eq!(schemas[2], Some("{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\"}}}"));
 }
 
+fn comes_back(client: &Client, data: &str) {
+    let answer = client.call("alpha__echo", &format!("{{\"data\":\"{data}\"}}"));
+    let back = answer.raw(&["result", "structuredContent", "data"]).unwrap_or_default();
+    assert!(back.trim_matches('"') == data, "{} of {}", back.len(), data.len());
+}
+
 fn c054_large_payloads_are_intact(pair: Pair) {
     let fakes = [pair.fake(), pair.fake().in_streams()];
     for fake in fakes {
@@ -190,12 +196,7 @@ fn c054_large_payloads_are_intact(pair: Pair) {
         std::thread::scope(|scope| {
             for number in 0..4 {
                 let client = &client;
-                scope.spawn(move || {
-                    let data = format!("{number}{}", pattern(1 << 20));
-                    let answer = client.call("alpha__echo", &format!("{{\"data\":\"{data}\"}}"));
-                    let back = answer.raw(&["result", "structuredContent", "data"]).unwrap_or_default();
-                    assert!(back.trim_matches('"') == data, "{} of {}", back.len(), data.len());
-                });
+                scope.spawn(move || comes_back(client, &format!("{number}{}", pattern(1 << 20))));
             }
         });
     }

@@ -22,4 +22,5 @@ mod paging;
 mod resume;
 mod session;
 mod stream;
+mod tokens;
 mod transport;

@@ -103,6 +103,11 @@ impl Upstream {
         self.shared.state().gone.get(&request.number).copied()
     }
 
+    /// Whether `notifications/cancelled` came for this request, in its session.
+    pub(crate) fn was_told_to_cancel(&self, request: &Request) -> bool {
+        self.shared.is_cancelled(request)
+    }
+
     /// Breaches of the protocol so far.
     pub(crate) fn violations(&self) -> Vec<String> {
         self.shared.state().violations.clone()
