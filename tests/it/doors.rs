@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use crate::support::exchange::Exchange;
 use crate::support::proxy::weir;
-use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, Weir, json, pairs};
+use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, Weir, eventually, json, pairs};
 
 pairs! { c091_nothing_of_the_client_travels_upstream }
 
@@ -265,6 +265,21 @@ fn c102_the_default_limit_is_large() {
     let alpha = Fake::modern().start();
     let weir = Proxy::before(&alpha).run();
     assert_eq!(sized(&weir.modern(), 5 << 20).send().status(), 200);
+}
+
+#[test]
+fn t087_connections_are_limited() {
+    let alpha = Fake::modern().start();
+    let weir = Proxy::before(&alpha).listen("limits: { connections: 3 }").run();
+    let list = weir.modern().request(&Ask::new("tools/list"));
+    let held = [0; 3].map(|_| std::net::TcpStream::connect(weir.address).unwrap());
+    let refused = |response: Option<crate::support::exchange::Response>| {
+        response.is_none_or(|r| r.status() == 503 && r.header("retry-after").is_some())
+    };
+    eventually!(refused(list.try_send()), "a fourth connection is refused");
+    assert_eq!(weir.admin_get("/livez").0, 200, "the admin address stays in reach");
+    drop(held);
+    eventually!(list.try_send().is_some_and(|response| response.status() == 200));
 }
 
 #[test]

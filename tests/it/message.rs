@@ -250,6 +250,22 @@ fn c078_a_ping_from_an_upstream_is_answered() {
     assert!(stream.until_quiet(Duration::from_millis(200)).is_empty(), "clients see none of it");
 }
 
+#[test]
+fn t028_a_response_that_nobody_waits_for_is_dropped() {
+    let alpha = Fake::legacy().start();
+    let weir = Proxy::before(&alpha).run();
+    let client = weir.legacy();
+    let before = alpha.asked();
+    for body in [
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}",
+        "{\"jsonrpc\":\"2.0\",\"id\":\"w1.x\",\"result\":{}}",
+    ] {
+        let status = client.post(body).send().status();
+        assert!(matches!(status, 202 | 400), "{status}");
+    }
+    assert_eq!(alpha.asked(), before);
+}
+
 eras! { c078_a_ping_on_the_stream_of_a_call }
 
 fn c078_a_ping_on_the_stream_of_a_call(side: Side) {

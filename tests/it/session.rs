@@ -320,6 +320,21 @@ fn c103_the_session_id_stays_short_with_many_upstreams() {
 }
 
 #[test]
+fn t056_sessions_are_limited() {
+    let alpha = Fake::legacy().start();
+    let limited = |limit: &str| Proxy::before(&alpha).listen(&format!("sessions: {{ {limit} }}"));
+    let open = |weir: &Weir| Client::new(weir.address, Side::Legacy).token("t").initialize();
+    let weir = limited("per_principal: 2").token("x", "t", "\"mcp:read\"").run();
+    let statuses = [0; 3].map(|_| open(&weir).status());
+    assert_eq!(statuses, [200, 200, 429]);
+    let weir = limited("total: 2").token("x", "t", "\"mcp:read\"").run();
+    assert_eq!([0; 2].map(|_| open(&weir).status()), [200, 200]);
+    let over = open(&weir);
+    assert_eq!((over.status(), over.code()), (503, 503));
+    assert!(over.header("retry-after").is_some());
+}
+
+#[test]
 fn t058_one_id_twice_in_flight_in_a_session_is_refused() {
     let alpha = Fake::legacy().start();
     let weir = Proxy::before(&alpha).run();

@@ -5,14 +5,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::support::upstream::pattern;
-use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, pairs};
+use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, eventually, pairs, tool};
 
 pairs! {
     c014_crlf_line_endings, c015_several_data_lines_are_one_payload, c016_no_space_after_the_colon,
     c016_only_one_space_is_removed, c017_events_without_data_are_ignored, c018_characters_split_in_a_stream,
     c018_characters_split_in_a_chunked_body, c019_a_byte_order_mark_is_skipped, c020_large_single_events,
     c020_an_answer_above_the_limit_is_a_clear_failure, c021_a_stream_without_an_answer_fails_at_once,
-    c022_noise_is_ignored,
+    c022_noise_is_ignored, c022_noise_on_a_standing_stream_is_ignored, t073_only_the_own_answer_is_delivered,
 }
 
 const TEXT: &str = "weather 天気, two 😀😀, e\u{301}, and more";
@@ -144,4 +144,37 @@ fn c022_noise_is_ignored(pair: Pair) {
         let noise = ": keep-alive\n\nevent: ping\ndata: {}\n\nfoo: bar\n\ndata: {\"type\":\"heartbeat\"}\n\n";
         format!("{noise}: more\nfoo: bar\ndata: {message}\n\n").into_bytes()
     });
+}
+
+fn c022_noise_on_a_standing_stream_is_ignored(pair: Pair) {
+    let (alpha, _weir, client) = pair.set_up(pair.fake());
+    eventually!(alpha.streams() >= 1);
+    let mut stream = client.listen();
+    for noise in
+        ["{\"type\":\"heartbeat\"}", "{}", "[]", "not json", "{\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}"]
+    {
+        alpha.say(noise);
+    }
+    alpha.notify("notifications/vendor/thing", "\"x\":1");
+    alpha.set_tools([tool("new1")]);
+    alpha.announce();
+    let told = stream.next(Duration::from_secs(4)).expect("the change is heard behind the noise");
+    assert_eq!(told.method(), "notifications/tools/list_changed");
+    assert!(stream.until_quiet(Duration::from_millis(300)).is_empty());
+}
+
+fn t073_only_the_own_answer_is_delivered(pair: Pair) {
+    let foreign =
+        |id: &str| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[],\"foreign\":1}}}}");
+    let fake = pair
+        .fake()
+        .script("tools/call echo", move |_, wire| {
+            wire.event(&foreign("999999")).event(&foreign("\"x\"")).event(&foreign("null"));
+            wire.result("{\"content\":[{\"type\":\"text\",\"text\":\"own\"}]}");
+        })
+        .script("tools/call fail", move |_, wire| wire.json(200, &[], &foreign("999999")));
+    let (_alpha, _weir, client) = pair.set_up(fake);
+    let answer = client.call("alpha__echo", "{}");
+    assert_eq!((answer.said(), answer.before.len()), ("own".to_owned(), 0));
+    assert!(client.call("alpha__fail", "{}").is_failure(), "an answer to something else is none");
 }

@@ -1,11 +1,16 @@
 //! Static tokens: what a class of tools asks for, and what a caller without the right one gets.
 
+use std::time::Duration;
+
 use crate::doors::kinds;
 use crate::support::exchange::Exchange;
 use crate::support::proxy::token_hash;
-use crate::support::{Ask, Client, Fake, Proxy, Side, Weir, eras, tool};
+use crate::support::{Ask, Client, Fake, Proxy, Side, Weir, eras, eventually, tool};
 
-eras! { c090_a_session_or_request_needs_its_token, tokens_reach_what_their_class_permits }
+eras! {
+    c090_a_session_or_request_needs_its_token, tokens_reach_what_their_class_permits,
+    t082_who_cannot_see_a_change_hears_nothing,
+}
 
 /// A gateway with a token for each class of tools.
 fn guarded(side: Side) -> (crate::support::Upstream, Weir) {
@@ -147,4 +152,20 @@ fn what_is_not_of_class_read_is_withdrawn_where_the_upstream_is_read_only() {
     let weir = Proxy::new().upstream_with("alpha", &alpha, keys).run();
     assert_eq!(weir.modern().names(), ["alpha__look"]);
     assert_eq!(weir.modern().call("alpha__put", "{}").code(), -32602);
+}
+
+fn t082_who_cannot_see_a_change_hears_nothing(side: Side) {
+    let (alpha, weir) = guarded(side);
+    eventually!(alpha.streams() >= 1);
+    let client = |token: &str| {
+        let client = Client::new(weir.address, side).token(token);
+        if side == Side::Legacy { client.opened() } else { client }
+    };
+    let (reader, admin) = (client("token-r"), client("token-a"));
+    let (mut quiet, mut told) = (reader.listen(), admin.listen());
+    alpha.set_tools(["look", "put", "drop", "explode"].map(tool));
+    alpha.announce();
+    assert!(told.next(Duration::from_secs(4)).is_some());
+    assert!(quiet.until_quiet(Duration::from_millis(500)).is_empty());
+    assert_eq!((reader.names().len(), admin.names().len()), (1, 4));
 }

@@ -279,7 +279,7 @@ fn c038_the_media_type_of_requests(side: Side) {
     assert!(matches!(none, 400 | 415), "{none}");
 }
 
-pairs! { connections_to_upstreams_are_kept }
+pairs! { connections_to_upstreams_are_kept, an_answer_that_comes_first_is_json }
 
 fn connections_to_upstreams_are_kept(pair: Pair) {
     let (alpha, _weir, client) = pair.set_up(pair.fake());
@@ -289,6 +289,19 @@ fn connections_to_upstreams_are_kept(pair: Pair) {
     let mut connections: Vec<usize> = alpha.calls("echo").iter().map(|call| call.connection).collect();
     connections.dedup();
     assert!(connections.len() <= 3, "{connections:?} for 20 calls, one after the other");
+}
+
+fn an_answer_that_comes_first_is_json(pair: Pair) {
+    for fake in [pair.fake(), pair.fake().in_streams()] {
+        let (_alpha, _weir, client) = pair.set_up(fake);
+        let echo = client.start(Ask::call("alpha__echo", "{}"));
+        assert_eq!((echo.is_stream(), echo.header("content-type")), (false, Some("application/json")));
+        let steps = client.start(Ask::call("alpha__steps", "{}").progress("1"));
+        assert!(steps.is_stream());
+        assert_eq!(steps.header("x-accel-buffering"), Some("no"));
+        assert_eq!(steps.header("cache-control"), Some("no-store"));
+        assert_eq!(steps.answer().before.len(), 3);
+    }
 }
 
 #[test]
