@@ -212,8 +212,8 @@ fn t019_duplicate_members_are_refused(side: Side) {
     for (from, to) in [
         ("\"id\":1", "\"id\":1,\"id\":2"),
         ("\"method\":", "\"method\":\"tools/list\",\"method\":"),
-        ("\"name\":", "\"name\":\"alpha__fail\",\"name\":"),
-        ("\"name\":", "\"n\\u0061me\":\"alpha__fail\",\"name\":"),
+        ("\"name\":\"alpha", "\"name\":\"alpha__fail\",\"name\":\"alpha"),
+        ("\"name\":\"alpha", "\"n\\u0061me\":\"alpha__fail\",\"name\":\"alpha"),
         ("\"params\":{", "\"params\":{\"_meta\":{\"a\":1,\"a\":2},"),
     ] {
         let body = good.replacen(from, to, 1);

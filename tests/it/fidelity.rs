@@ -32,7 +32,7 @@ fn c047_output_schemas_and_structured_content_pass(pair: Pair) {
 }
 
 fn c048_unknown_members_pass(pair: Pair) {
-    let definition = "{\"x-vendor\": {\"b\":1,\"a\":[ ]},\"title\":\"T\",\"name\":\"t\",\"icons\":[{\"src\":\
+    let definition = "{\"x-vendor\":{\"b\": 1,\"a\":[ ]},\"title\":\"T\",\"name\":\"t\",\"icons\":[{\"src\":\
         \"https://example.com/i.png\"}],\"annotations\":{\"readOnlyHint\":true,\"unknownHint\":\"x\"},\"inputSchema\":\
         {\"type\":\"object\"},\"execution\":{\"taskSupport\":\"forbidden\"},\"_meta\":{\"com.example/k\":1.0}}";
     let result = "{\"content\":[{\"type\":\"hologram\",\"data\":{\"z\":1,\"a\":2}}],\"x-top\": [1, 2],\

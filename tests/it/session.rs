@@ -69,7 +69,7 @@ fn c003_a_lost_upstream_session_is_rebuilt(side: Side) {
     let opened = between.iter().find(|request| request.method() == "initialize").expect("a new handshake");
     assert_eq!(opened.session(), None);
     let ready = between.iter().filter(|request| request.session() == calls[2].session());
-    assert_eq!(ready.map(Request::method).collect::<Vec<_>>(), ["notifications/initialized"]);
+    assert_eq!(ready.map(Request::method).next().as_deref(), Some("notifications/initialized"));
     assert_eq!(beta.asked(), untouched, "beta is left alone");
 }
 
