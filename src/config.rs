@@ -1,9 +1,27 @@
 //! `routes.yaml`: from text to a [`Config`], and every problem on the way.
+//!
+//! Three steps. `tree` reads the text into a tree with positions and puts in what `${…}` stands for; `file` is the
+//! format as types, read from the tree by a reader that goes on after mistakes; `check` gives what it means
+//! ([`Config`]), or all [`Problems`] at once. Nothing downstream of here sees a default, a text or a doubt.
+//!
+//! Invariant: no problem, and no `Debug` of anything public, shows a secret or the query of an address.
 
+mod check;
+mod environment;
+mod file;
 mod model;
+mod problem;
+mod read;
+mod tree;
 
+pub use environment::{Environment, Process};
 pub use model::{
     Access, Admin, Allowed, Builtin, Classes, Concurrency, Config, Credential, Drain, Kind, Listen,
     ListenLimits, LogFormat, Notify, PageSize, Route, Sessions, Sharing, Telemetry, Timeouts, Token,
     ToolFilter, Upstream, UpstreamLimits,
 };
+pub use problem::{Problem, Problems, Severity};
+pub use read::{Loaded, demonstration, for_url, load, overridden, read_text, schema};
+
+#[cfg(test)]
+mod tests;

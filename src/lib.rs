@@ -11,5 +11,23 @@ pub mod protocol;
 
 pub mod config;
 pub mod exchange;
+pub mod seal;
+pub mod telemetry;
 
+pub mod auth;
 pub mod catalog;
+pub mod policy;
+
+pub mod upstream;
+pub mod view;
+
+pub mod notify;
+pub mod relay;
+
+pub mod downstream;
+
+pub mod admin;
+pub mod cli;
+pub mod server;
+
+pub mod app;

@@ -16,4 +16,4 @@ pub use capability::Offer;
 pub use listing::{ListKind, Page, Ttl};
 pub use method::{LogLevel, Method, notification};
 pub use revision::{Era, Revision};
-pub use sse::{Decoder, SseEvent, comment, encode_event};
+pub use sse::{Decoder, SseEvent, TooLong, comment, encode_event, encode_priming};

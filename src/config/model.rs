@@ -4,12 +4,14 @@
 //! does not carry out yet never gets this far, it is a problem.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use globset::GlobSet;
+use http::uri::Authority;
 use http::{HeaderName, Uri};
 use secrecy::SecretString;
 
@@ -36,6 +38,8 @@ pub struct Config {
     pub routes: Vec<Arc<Route>>,
     /// Who may call.
     pub access: Access,
+    /// Whether `access: open` was written out, so that the listener may stand off loopback.
+    pub open_anywhere: bool,
     /// Logs.
     pub telemetry: Telemetry,
 }
@@ -68,7 +72,7 @@ pub enum Allowed {
     Loopback,
     /// Any (hosts of a listener off loopback without `public_url`).
     Any,
-    /// These, compared exactly; hosts in lower case, with or without a port.
+    /// These, compared exactly, in lower case; a host that stands here without a port fits any port.
     These(Vec<String>),
 }
 
@@ -180,7 +184,7 @@ pub struct Upstream {
 }
 
 /// What an upstream is.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub enum Kind {
     /// A server that is reached over Streamable HTTP.
     Http {
@@ -189,6 +193,22 @@ pub enum Kind {
     },
     /// A demonstration upstream inside Weir.
     Builtin(Builtin),
+}
+
+/// Without the query of the address, which may be a secret.
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http { url } => write!(
+                f,
+                "Http({}://{}{})",
+                url.scheme_str().unwrap_or_default(),
+                url.authority().map(Authority::as_str).unwrap_or_default(),
+                url.path()
+            ),
+            Self::Builtin(builtin) => f.debug_tuple("Builtin").field(builtin).finish(),
+        }
+    }
 }
 
 /// The demonstration upstreams.
@@ -294,7 +314,7 @@ pub struct UpstreamLimits {
 pub struct Route {
     /// Its name.
     pub name: RouteName,
-    /// Its path, beginning with `/`, without one at its end.
+    /// Its path, beginning with `/`, without one at its end (the root is `/`).
     pub path: String,
     /// The upstreams it shows, in file order.
     pub upstreams: Vec<UpstreamName>,

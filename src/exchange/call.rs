@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use http::HeaderMap;
+
 use crate::principal::Principal;
 use crate::protocol::{LogLevel, Method};
 
@@ -38,6 +40,10 @@ pub struct Call {
     /// Headers that mirror arguments, `Mcp-Param-*` as (name in lower case, encoded value). On the client's side as
     /// they came, on the upstream's side as they must go out.
     pub mirrored: Vec<(String, String)>,
+    /// Whether the client is one that mirrors arguments itself, so that its headers are compared with the body.
+    pub mirrors: bool,
+    /// On the client's side all its headers that some upstream may be given, on the upstream's side those that pass.
+    pub forwarded: HeaderMap,
     /// Whether the call may be repeated although it may have run: a read, or a tool that says so.
     pub repeatable: bool,
     /// A time limit for this call alone, instead of the upstream's.

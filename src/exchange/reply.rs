@@ -17,6 +17,9 @@ pub struct Answer {
     pub result: Bytes,
     /// Whether it came from a peer that writes `resultType` and cache hints itself.
     pub stateless: bool,
+    /// Whether its structured content may be something else than an object, which older clients cannot read. Set by
+    /// the relay, which knows the tool.
+    pub free_output: bool,
 }
 
 /// One item of a reply.

@@ -23,7 +23,7 @@ pub(crate) enum ObjectError {
 impl<'a> Object<'a> {
     /// Reads one level of a JSON object.
     pub(crate) fn read(text: &'a str) -> Result<Self, ObjectError> {
-        let read: Read<'a> = serde_json::from_str(text).map_err(|_| ObjectError::NotAnObject)?;
+        let read: Read<'a> = serde_json::from_str(text).map_err(|_why| ObjectError::NotAnObject)?;
         match read.duplicate {
             Some(key) => Err(ObjectError::Duplicate(key.chars().take(64).collect())),
             None => Ok(Self { members: read.members }),
@@ -126,12 +126,12 @@ impl<'de> Visitor<'de> for Members {
         let mut duplicate = None;
         while let Some(Key(key)) = map.next_key()? {
             let value: &'de RawValue = map.next_value()?;
+            if members.len() == SMALL && seen.is_empty() {
+                seen.extend(members.iter().map(|(k, _)| k.to_string()));
+            }
             let known = if members.len() < SMALL {
                 members.iter().any(|(k, _)| *k == key)
             } else {
-                if seen.is_empty() {
-                    seen.extend(members.iter().map(|(k, _)| k.to_string()));
-                }
                 !seen.insert(key.to_string())
             };
             if known {

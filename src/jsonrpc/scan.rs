@@ -13,7 +13,7 @@ pub const MAX_DEPTH: usize = 64;
 /// [`Error::Parse`] for bytes that are not UTF-8 or hold a lone surrogate escape, [`Error::Depth`] for nesting
 /// deeper than [`MAX_DEPTH`]. Whether the text is JSON at all is for the parser to say.
 pub fn scan(bytes: &[u8]) -> Result<&str, Error> {
-    let text = std::str::from_utf8(bytes).map_err(|_| Error::Parse)?;
+    let text = std::str::from_utf8(bytes).map_err(|_why| Error::Parse)?;
     let mut depth = 0_usize;
     let mut rest = bytes.iter().copied();
     while let Some(byte) = rest.next() {

@@ -24,6 +24,12 @@ impl Separator {
     }
 }
 
+impl Default for Separator {
+    fn default() -> Self {
+        Self("__".into())
+    }
+}
+
 impl fmt::Display for Separator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -138,5 +144,13 @@ impl NameRules {
         let hash = short_hash(&full);
         let kept: String = full.chars().take(self.max_length.saturating_sub(hash.len() + 1)).collect();
         Published { name: QualifiedName(format!("{kept}_{hash}").into()), full: Some(full) }
+    }
+}
+
+impl Published {
+    /// A name that is published as it is (URIs and URI templates).
+    #[must_use]
+    pub fn unchanged(local: &LocalName) -> Self {
+        Self { name: QualifiedName(local.as_str().into()), full: None }
     }
 }

@@ -6,6 +6,7 @@ use super::ListKind;
 
 /// The capabilities of one server that Weir acts on (2026-07-28, server/discover; 2025-11-25, lifecycle).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent capabilities, as the wire has them")]
 pub struct Offer {
     /// It has tools.
     pub tools: bool,

@@ -23,10 +23,11 @@ const CLOSE: &str = "?=";
 /// is printable ASCII without space at its ends and does not look encoded, else in the Base64 sentinel.
 #[must_use]
 pub fn encode(value: &str) -> String {
+    let looks_encoded = value.starts_with(OPEN) && value.ends_with(CLOSE);
     let plain = value.bytes().all(|c| matches!(c, 0x20..=0x7e | b'\t'))
         && !value.starts_with([' ', '\t'])
         && !value.ends_with([' ', '\t'])
-        && !(value.starts_with(OPEN) && value.ends_with(CLOSE));
+        && !looks_encoded;
     if plain { value.to_owned() } else { format!("{OPEN}{}{CLOSE}", STANDARD.encode(value)) }
 }
 

@@ -34,43 +34,51 @@ pub enum Method {
 struct Row {
     method: Method,
     name: &'static str,
-    legacy: bool,
-    modern: bool,
+    spoken: Spoken,
 }
 
-const fn row(method: Method, name: &'static str, legacy: bool, modern: bool) -> Row {
-    Row { method, name, legacy, modern }
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spoken {
+    Always,
+    /// Up to 2025-11-25.
+    Before,
+    /// From 2026-07-28 on.
+    Since,
+}
+
+const fn row(method: Method, name: &'static str, spoken: Spoken) -> Row {
+    Row { method, name, spoken }
 }
 
 const TABLE: [Row; 15] = [
-    row(Method::Initialize, "initialize", true, false),
-    row(Method::Ping, "ping", true, false),
-    row(Method::Discover, "server/discover", false, true),
-    row(Method::Listen, "subscriptions/listen", false, true),
-    row(Method::List(ListKind::Tools), "tools/list", true, true),
-    row(Method::List(ListKind::Prompts), "prompts/list", true, true),
-    row(Method::List(ListKind::Resources), "resources/list", true, true),
-    row(Method::List(ListKind::Templates), "resources/templates/list", true, true),
-    row(Method::ToolsCall, "tools/call", true, true),
-    row(Method::PromptsGet, "prompts/get", true, true),
-    row(Method::ResourcesRead, "resources/read", true, true),
-    row(Method::ResourcesSubscribe, "resources/subscribe", true, false),
-    row(Method::ResourcesUnsubscribe, "resources/unsubscribe", true, false),
-    row(Method::Complete, "completion/complete", true, true),
-    row(Method::SetLevel, "logging/setLevel", true, false),
+    row(Method::Initialize, "initialize", Spoken::Before),
+    row(Method::Ping, "ping", Spoken::Before),
+    row(Method::Discover, "server/discover", Spoken::Since),
+    row(Method::Listen, "subscriptions/listen", Spoken::Since),
+    row(Method::List(ListKind::Tools), "tools/list", Spoken::Always),
+    row(Method::List(ListKind::Prompts), "prompts/list", Spoken::Always),
+    row(Method::List(ListKind::Resources), "resources/list", Spoken::Always),
+    row(Method::List(ListKind::Templates), "resources/templates/list", Spoken::Always),
+    row(Method::ToolsCall, "tools/call", Spoken::Always),
+    row(Method::PromptsGet, "prompts/get", Spoken::Always),
+    row(Method::ResourcesRead, "resources/read", Spoken::Always),
+    row(Method::ResourcesSubscribe, "resources/subscribe", Spoken::Before),
+    row(Method::ResourcesUnsubscribe, "resources/unsubscribe", Spoken::Before),
+    row(Method::Complete, "completion/complete", Spoken::Always),
+    row(Method::SetLevel, "logging/setLevel", Spoken::Before),
 ];
 
 impl Method {
     /// The method of this name in the revisions up to 2025-11-25.
     #[must_use]
     pub fn legacy(name: &str) -> Option<Self> {
-        TABLE.iter().find(|row| row.legacy && row.name == name).map(|row| row.method)
+        TABLE.iter().find(|row| row.spoken != Spoken::Since && row.name == name).map(|row| row.method)
     }
 
     /// The method of this name in 2026-07-28.
     #[must_use]
     pub fn modern(name: &str) -> Option<Self> {
-        TABLE.iter().find(|row| row.modern && row.name == name).map(|row| row.method)
+        TABLE.iter().find(|row| row.spoken != Spoken::Before && row.name == name).map(|row| row.method)
     }
 
     /// The name on the wire, also the metrics label.

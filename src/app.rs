@@ -1,0 +1,238 @@
+//! The composition root: the only place where modules meet.
+//!
+//! `bind` opens the sockets and builds everything; `run` serves until told to stop, and then drains: not ready →
+//! work is taken for `drain.delay` → no new work, no new connections → standing streams end → calls finish until
+//! `drain.deadline` → what is left is cancelled → upstream sessions end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use crate::admin::Admin;
+use crate::auth::Authenticator;
+use crate::catalog::{Keeper, Presence, Snapshot};
+use crate::config::Config;
+use crate::downstream::{Endpoint, Parts};
+use crate::notify::Hub;
+use crate::protocol::ListKind;
+use crate::relay::Relay;
+use crate::seal::Keyring;
+use crate::server::{BindError, Gate, Running, accept, admin_service, bind, mcp_service};
+use crate::task::TaskGroup;
+use crate::telemetry::Registry;
+use crate::upstream::{Set, StartError};
+use crate::view::Views;
+use crate::{downstream, notify, relay, upstream};
+
+/// Most connections of the admin listener.
+const ADMIN_CONNECTIONS: usize = 256;
+
+/// Why Weir cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// A socket could not be opened.
+    #[error("cannot open a listener")]
+    Bind(#[from] BindError),
+    /// An upstream's client could not be built.
+    #[error("cannot set up the upstreams")]
+    Upstream(#[from] StartError),
+}
+
+/// Weir, ready to serve.
+#[derive(Debug)]
+pub struct App {
+    config: Arc<Config>,
+    mcp: TcpListener,
+    admin_listener: TcpListener,
+    admin: Arc<Admin>,
+    endpoint: Arc<Endpoint>,
+    authenticator: Arc<Authenticator>,
+    core: Core,
+}
+
+/// The parts without a socket: upstreams, catalog, relay.
+#[derive(Debug)]
+pub struct Core {
+    /// What requests read.
+    pub snapshots: watch::Receiver<Arc<Snapshot>>,
+    /// The upstream side.
+    pub upstreams: Set,
+    /// Carries calls.
+    pub relay: Arc<Relay>,
+    hub: Arc<Hub>,
+    keyring: Arc<Keyring>,
+    registry: Registry,
+    tasks: TaskGroup,
+}
+
+impl Core {
+    /// Builds the parts and starts their tasks. Does not wait for an upstream.
+    ///
+    /// # Errors
+    /// [`StartError`] when an upstream's client cannot be built.
+    pub fn start(config: &Arc<Config>) -> Result<Self, StartError> {
+        let mut registry = Registry::new();
+        let tasks = TaskGroup::new("weir");
+        let metrics = upstream::Metrics::register(registry.inner());
+        let upstreams = Set::start(config, &tasks.child("upstreams"), metrics)?;
+        let (keeper, snapshots) = Keeper::new(Arc::clone(config), upstreams.inventories());
+        let views = Arc::new(Views::default());
+        let keyring = Arc::new(Keyring::random());
+        let metrics = relay::Metrics::register(registry.inner());
+        let relay = Relay::new(Arc::clone(&views), upstreams.clone(), Arc::clone(&keyring), metrics);
+        let metrics = notify::Metrics::register(registry.inner());
+        let hub = Arc::new(Hub::new(snapshots.clone(), views, metrics));
+        tasks.spawn("catalog keeper", keeper.run(tasks.token()));
+        tasks.spawn("notify hub", Arc::clone(&hub).run(tasks.token()));
+        Ok(Self { snapshots, upstreams, relay: Arc::new(relay), hub, keyring, registry, tasks })
+    }
+
+    /// Ends upstream sessions and tasks.
+    pub async fn close(&self) {
+        self.upstreams.close().await;
+        self.tasks.cancel();
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// Tasks (connections, calls) that were cut at the deadline.
+    pub cut: usize,
+}
+
+/// How `run` is told to stop.
+#[derive(Debug, Clone, Default)]
+pub struct Shutdown {
+    /// Begin to drain.
+    pub begin: CancellationToken,
+    /// Do not wait for `drain.delay`.
+    pub hurry: CancellationToken,
+}
+
+impl App {
+    /// Opens the sockets and builds everything.
+    ///
+    /// # Errors
+    /// [`AppError`] when a socket or an upstream's client cannot be had.
+    pub async fn bind(config: Config) -> Result<Self, AppError> {
+        let config = Arc::new(config);
+        let mcp = bind(config.listen.address).await?;
+        let admin_listener = bind(config.admin.address).await?;
+        let mut core = Core::start(&config)?;
+        let authenticator = Arc::new(Authenticator::new(&config));
+        let parts = Parts {
+            relay: Arc::clone(&core.relay),
+            hub: Arc::clone(&core.hub),
+            snapshots: core.snapshots.clone(),
+            authenticator: Arc::clone(&authenticator),
+            keyring: Arc::clone(&core.keyring),
+            metrics: downstream::Metrics::register(core.registry.inner()),
+        };
+        let endpoint = Arc::new(Endpoint::new(parts, &config, &core.tasks));
+        let registry = Arc::new(std::mem::take(&mut core.registry));
+        let admin =
+            Admin::new(core.snapshots.clone(), core.upstreams.clone(), Arc::clone(&endpoint), registry);
+        Ok(Self { config, mcp, admin_listener, admin: Arc::new(admin), endpoint, authenticator, core })
+    }
+
+    /// Where the MCP listener is.
+    ///
+    /// # Errors
+    /// When the operating system does not say.
+    pub fn mcp_address(&self) -> std::io::Result<SocketAddr> {
+        self.mcp.local_addr()
+    }
+
+    /// Where the admin listener is.
+    ///
+    /// # Errors
+    /// When the operating system does not say.
+    pub fn admin_address(&self) -> std::io::Result<SocketAddr> {
+        self.admin_listener.local_addr()
+    }
+
+    /// The watch that requests read.
+    #[must_use]
+    pub fn snapshots(&self) -> watch::Receiver<Arc<Snapshot>> {
+        self.core.snapshots.clone()
+    }
+
+    /// Serves until `shutdown` begins, then drains.
+    pub async fn run(self, shutdown: Shutdown) -> Ended {
+        let gate = Arc::new(Gate::default());
+        let limits = self.config.listen.limits;
+        let connections = TaskGroup::new("connections");
+        let closing = CancellationToken::new();
+        let running = Running {
+            tasks: connections.clone(),
+            closing: closing.clone(),
+            connections: limits.connections,
+            header_timeout: limits.header_timeout,
+        };
+        let service = mcp_service(
+            &self.config.listen,
+            self.core.snapshots.clone(),
+            Arc::clone(&self.authenticator),
+            Arc::clone(&self.endpoint),
+            Arc::clone(&gate),
+        );
+        self.core.tasks.spawn("mcp listener", accept(self.mcp, running, service));
+        let admin_running = Running {
+            tasks: self.core.tasks.child("admin"),
+            closing: CancellationToken::new(),
+            connections: ADMIN_CONNECTIONS,
+            header_timeout: limits.header_timeout,
+        };
+        let admin = admin_service(Arc::clone(&self.admin));
+        self.core
+            .tasks
+            .spawn_until_cancelled("admin listener", accept(self.admin_listener, admin_running, admin));
+
+        shutdown.begin.cancelled().await;
+        let deadline = Instant::now() + self.config.listen.drain.deadline;
+        self.admin.drain();
+        tracing::info!(event = "drain.begin", "not ready any more");
+        tokio::select! {
+            () = sleep(self.config.listen.drain.delay) => {}
+            () = shutdown.hurry.cancelled() => {}
+        }
+        gate.shut();
+        closing.cancel();
+        self.endpoint.end_streams();
+        let cut = finish(&connections, deadline).await;
+        self.endpoint.end_sessions();
+        self.core.close().await;
+        tracing::info!(event = "drain.end", cut, "drained");
+        Ended { cut }
+    }
+}
+
+/// Waits for connections to end by themselves; cuts what is left at the deadline and says how much that was.
+async fn finish(connections: &TaskGroup, deadline: Instant) -> usize {
+    /// How long cut connections get to notice.
+    const LAST_MOMENT: Duration = Duration::from_millis(200);
+    if timeout_at(deadline, connections.drained()).await.is_ok() {
+        return 0;
+    }
+    let cut = connections.active();
+    tracing::warn!(event = "drain.cut", cut, "calls were still running at the deadline");
+    connections.cancel();
+    if timeout_at(Instant::now() + LAST_MOMENT, connections.drained()).await.is_err() {
+        tracing::warn!(event = "drain.cut", "some connections did not end");
+    }
+    cut
+}
+
+/// What `serve` says of its upstreams once it is ready.
+#[must_use]
+pub fn summary(snapshot: &Snapshot) -> String {
+    let all = snapshot.inventories.len();
+    let up = snapshot.inventories.values().filter(|presence| matches!(presence, Presence::Up { .. })).count();
+    format!("upstreams {up}/{all} up, {} tools", snapshot.catalog.list(ListKind::Tools).len())
+}

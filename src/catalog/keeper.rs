@@ -1,0 +1,95 @@
+//! The one task that writes the snapshot.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::{Catalog, Inventories, Presence, Snapshot, build};
+use crate::config::Config;
+
+/// How long the first snapshot waits for upstreams that are still connecting.
+const FIRST_WAIT: Duration = Duration::from_secs(2);
+
+/// Turns inventories into snapshots.
+#[derive(Debug)]
+pub struct Keeper {
+    config: Arc<Config>,
+    inventories: watch::Receiver<Arc<Inventories>>,
+    snapshots: watch::Sender<Arc<Snapshot>>,
+}
+
+impl Keeper {
+    /// Takes the configuration and the watch of the upstream side; returns the keeper and the watch that requests
+    /// read. The watch holds a snapshot of generation 0 until [`Keeper::run`] publishes the first one.
+    #[must_use]
+    pub fn new(
+        config: Arc<Config>,
+        inventories: watch::Receiver<Arc<Inventories>>,
+    ) -> (Self, watch::Receiver<Arc<Snapshot>>) {
+        let empty = Snapshot {
+            generation: 0,
+            config: Arc::clone(&config),
+            catalog: Arc::new(Catalog::default()),
+            inventories: Arc::clone(&inventories.borrow()),
+        };
+        let (snapshots, receiver) = watch::channel(Arc::new(empty));
+        (Self { config, inventories, snapshots }, receiver)
+    }
+
+    /// Publishes snapshots until cancelled or until the upstream side is gone.
+    pub async fn run(mut self, cancelled: CancellationToken) {
+        let first = Instant::now() + FIRST_WAIT;
+        // Cancel-safe: `wait_for` and `changed` lose nothing when dropped.
+        while !settled(&self.inventories.borrow_and_update()) {
+            match timeout_at(first, self.inventories.changed()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) | Err(_) => break,
+            }
+        }
+        loop {
+            self.publish();
+            tokio::select! {
+                () = cancelled.cancelled() => return,
+                changed = self.inventories.changed() => if changed.is_err() { return },
+            }
+        }
+    }
+
+    fn publish(&mut self) {
+        let inventories = Arc::clone(&self.inventories.borrow_and_update());
+        let catalog = build(&self.config, &inventories);
+        let current = Arc::clone(&self.snapshots.borrow());
+        let same_catalog = *current.catalog == catalog;
+        if same_catalog && *current.inventories == *inventories && current.generation > 0 {
+            return;
+        }
+        let unchanged = same_catalog && current.generation > 0;
+        let catalog = if unchanged { Arc::clone(&current.catalog) } else { Arc::new(catalog) };
+        if !unchanged {
+            report(&current.catalog, &catalog);
+        }
+        let generation = current.generation + 1;
+        let config = Arc::clone(&self.config);
+        self.snapshots.send_replace(Arc::new(Snapshot { generation, config, catalog, inventories }));
+    }
+}
+
+fn settled(inventories: &Inventories) -> bool {
+    inventories.values().all(|presence| match presence {
+        Presence::Connecting { .. } => false,
+        Presence::Up { .. } | Presence::Down { .. } => true,
+    })
+}
+
+/// Says once what a new catalog leaves out.
+fn report(before: &Catalog, now: &Catalog) {
+    for (upstream, left) in &now.left_out {
+        let known = before.left_out.iter().any(|(name, old)| name == upstream && old == left);
+        if !known {
+            tracing::warn!(event = "tool.rejected", %upstream, name = ?left.name, reason = %left.reason, "left out");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The catalog: names, collisions, order, and bytes that stay as they were.
+
+use std::sync::Arc;
+
+use super::{Catalog, Entry, Inventories, Inventory, Presence, build};
+use crate::config::{Config, Process, read_text};
+use crate::names::LocalName;
+use crate::protocol::{ListKind, Offer, Revision};
+
+/// A configuration that must be good.
+pub(crate) fn config(text: &str) -> Config {
+    match read_text(text, None, &Process) {
+        Ok(loaded) => loaded.config,
+        Err(problems) => panic!("{problems}"),
+    }
+}
+
+/// A tool as an upstream gave it.
+pub(crate) fn tool(raw: &str) -> Arc<Entry> {
+    let name: String = crate::jsonrpc::Object::open(raw).and_then(|tool| tool.text("name")).expect("a name");
+    Arc::new(Entry {
+        local: LocalName::new(&name),
+        raw: raw.into(),
+        mirrored: Vec::new(),
+        read_only_hint: None,
+        destructive_hint: None,
+        idempotent_hint: None,
+    })
+}
+
+/// An upstream that is up with these tools.
+pub(crate) fn up(tools: &[&str]) -> Presence {
+    let inventory = Inventory {
+        revision: Revision::V2025_11_25,
+        offer: Offer { tools: true, ..Offer::default() },
+        instructions: None,
+        tools: tools.iter().map(|raw| tool(raw)).collect(),
+        prompts: Vec::new(),
+        resources: Vec::new(),
+        templates: Vec::new(),
+        left_out: Vec::new(),
+        warnings: Vec::new(),
+        ttl: None,
+    };
+    Presence::Up { inventory: Arc::new(inventory) }
+}
+
+/// Upstreams by name.
+pub(crate) fn inventories(rows: &[(&str, Presence)]) -> Inventories {
+    rows.iter().map(|(name, presence)| (name.parse().expect("a name"), presence.clone())).collect()
+}
+
+const TWO: &str = "upstreams:\n  b: { url: http://127.0.0.1:1/mcp }\n  a: { url: http://127.0.0.1:2/mcp }\n";
+
+fn names(catalog: &Catalog) -> Vec<&str> {
+    catalog.list(ListKind::Tools).iter().map(|item| item.name.as_str()).collect()
+}
+
+#[test]
+fn c044_equal_local_names_get_two_published_ones_in_file_order() {
+    let search = r#"{"name":"search","inputSchema":{"type":"object"}}"#;
+    let catalog = build(&config(TWO), &inventories(&[("a", up(&[search])), ("b", up(&[search]))]));
+    assert_eq!(names(&catalog), ["b__search", "a__search"]);
+}
+
+#[test]
+fn c049_everything_but_the_name_stays_byte_for_byte() {
+    let raw = r##"{"x-vendor" : [1.0e5,9007199254740993],"name":"t","inputSchema":{"type":"object","$defs":{"N":{"$ref":"#/$defs/N"}}}, "_meta":{"k":null}}"##;
+    let catalog = build(&config(TWO), &inventories(&[("b", up(&[raw]))]));
+    let item = &catalog.list(ListKind::Tools)[0];
+    assert_eq!(
+        &*item.raw,
+        r##"{"x-vendor":[1.0e5,9007199254740993],"name":"b__t","inputSchema":{"type":"object","$defs":{"N":{"$ref":"#/$defs/N"}}},"_meta":{"k":null}}"##
+    );
+    let bare = config("upstreams: { b: { url: http://127.0.0.1:1/mcp, namespace: \"\" } }");
+    let catalog = build(&bare, &inventories(&[("b", up(&[raw]))]));
+    assert_eq!(&*catalog.list(ListKind::Tools)[0].raw, raw, "with an empty namespace nothing is touched");
+}
+
+#[test]
+fn c040_a_shortened_name_keeps_the_full_one_in_meta() {
+    let long = "n".repeat(80);
+    let raw = format!(r#"{{"name":"{long}","inputSchema":{{"type":"object"}},"_meta":{{"k":1}}}}"#);
+    let catalog = build(&config(TWO), &inventories(&[("b", up(&[&raw]))]));
+    let item = &catalog.list(ListKind::Tools)[0];
+    assert_eq!(item.name.len(), 64);
+    assert_eq!(item.local(), long);
+    assert!(item.raw.contains(&format!(r#""_meta":{{"k":1,"dev.weir/name":"b__{long}"}}"#)), "{}", item.raw);
+}
+
+#[test]
+fn a_name_that_two_claim_goes_to_the_one_with_a_namespace_and_the_other_is_named() {
+    let text = "upstreams:\n  bare: { url: http://127.0.0.1:1/mcp, namespace: \"\" }\n  a: { url: http://127.0.0.1:2/mcp }\n";
+    let bare = up(&[r#"{"name":"a__x"}"#, r#"{"name":"y"}"#]);
+    let catalog = build(&config(text), &inventories(&[("bare", bare), ("a", up(&[r#"{"name":"x"}"#]))]));
+    assert_eq!(names(&catalog), ["y", "a__x"]);
+    assert_eq!(catalog.list(ListKind::Tools)[1].upstream.as_str(), "a");
+    let left: Vec<&str> = catalog.left_out.iter().map(|(_, left)| left.reason.as_str()).collect();
+    assert_eq!(left, ["the name a__x belongs to upstream a"]);
+}
+
+#[test]
+fn allow_deny_and_rename_use_the_upstreams_own_names() {
+    let text = "upstreams:\n  a:\n    url: http://127.0.0.1:2/mcp\n    tools: { allow: [\"get_*\", old], deny: [get_secret], rename: { old: new } }\n";
+    let tools =
+        up(&[r#"{"name":"get_it"}"#, r#"{"name":"get_secret"}"#, r#"{"name":"old"}"#, r#"{"name":"x"}"#]);
+    let catalog = build(&config(text), &inventories(&[("a", tools)]));
+    assert_eq!(names(&catalog), ["a__get_it", "a__new"]);
+    assert_eq!(catalog.list(ListKind::Tools)[1].local(), "old");
+}
+
+#[test]
+fn an_output_schema_that_is_no_object_has_a_form_without_it() {
+    let list = r#"{"name":"l","outputSchema":{"type":"array"}}"#;
+    let object = r#"{"name":"o","outputSchema":{"type":"object"}}"#;
+    let catalog = build(&config(TWO), &inventories(&[("b", up(&[list, object]))]));
+    let items = catalog.list(ListKind::Tools);
+    assert_eq!(items[0].object_output.as_deref(), Some(r#"{"name":"b__l"}"#));
+    assert!(items[0].free_output && !items[1].free_output);
+    assert_eq!(items[1].object_output, None);
+}

@@ -1,0 +1,140 @@
+//! `weir serve`.
+
+use std::path::Path;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::print::{err, out};
+use super::{Exit, ServeArguments};
+use crate::app::{App, AppError, Shutdown, summary};
+use crate::config::{self, Access, Config};
+use crate::telemetry;
+
+/// Serves until a signal says stop.
+pub(super) async fn run(arguments: &ServeArguments) -> Exit {
+    let config = match load(arguments) {
+        Ok(config) => config,
+        Err(exit) => return exit,
+    };
+    telemetry::init_tracing(&config.telemetry);
+    let open = match config.access {
+        Access::Open => true,
+        Access::Tokens(_) => false,
+    };
+    if open {
+        tracing::warn!(
+            event = "auth.disabled",
+            "access is open: whoever reaches the listener may call everything"
+        );
+    }
+    let paths: Vec<String> = config.routes.iter().map(|route| route.path.clone()).collect();
+    let helpful = open && config.listen.address.ip().is_loopback();
+    match App::bind(config).await {
+        Ok(app) => serve(app, &paths, helpful).await,
+        Err(error) => {
+            err(&format!("weir: {}", chain(&error)));
+            Exit::Failure
+        }
+    }
+}
+
+/// The configuration that the contract names, with overrides applied.
+fn load(arguments: &ServeArguments) -> Result<Config, Exit> {
+    let default = Path::new("routes.yaml");
+    let path = arguments.config.as_deref().or_else(|| default.exists().then_some(default));
+    let loaded = match path {
+        Some(path) => match config::load(path) {
+            Ok(loaded) => {
+                if !loaded.warnings.is_empty() {
+                    err(loaded.warnings.to_string().trim_end());
+                }
+                loaded.config
+            }
+            Err(problems) => {
+                err(problems.to_string().trim_end());
+                return Err(Exit::Unusable);
+            }
+        },
+        None => {
+            err("no --config and no ./routes.yaml: serving the built-in demonstration, on loopback only");
+            config::demonstration()
+        }
+    };
+    config::overridden(loaded, arguments.listen, arguments.admin).map_err(|problems| {
+        err(problems.to_string().trim_end());
+        Exit::Unusable
+    })
+}
+
+fn chain(error: &AppError) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
+}
+
+async fn serve(app: App, paths: &[String], helpful: bool) -> Exit {
+    let (Ok(mcp), Ok(admin)) = (app.mcp_address(), app.admin_address()) else {
+        err("weir: the listener has no address");
+        return Exit::Failure;
+    };
+    let shutdown = Shutdown::default();
+    let mut snapshots = app.snapshots();
+    let mut running = std::pin::pin!(app.run(shutdown.clone()));
+    let ready = async {
+        let first = snapshots.wait_for(|snapshot| snapshot.generation > 0).await;
+        first.map(|snapshot| std::sync::Arc::clone(&snapshot)).ok()
+    };
+    let early = tokio::select! {
+        _ = running.as_mut() => true,
+        first = ready => {
+            for path in paths {
+                out(&format!("listening http://{mcp}{path}"));
+            }
+            out(&format!("admin http://{admin}"));
+            if let Some(snapshot) = first {
+                out(&summary(&snapshot));
+            }
+            if helpful {
+                let path = paths.first().map_or("/mcp", String::as_str);
+                out(&format!("connect any MCP client to http://{mcp}{path}, or try: weir list --url http://{mcp}{path}"));
+            }
+            false
+        }
+    };
+    if early {
+        return Exit::Success;
+    }
+    tokio::select! {
+        _ = running.as_mut() => Exit::Success,
+        again = signals(&shutdown) => {
+            if again {
+                return Exit::Failure;
+            }
+            running.await;
+            Exit::Success
+        }
+    }
+}
+
+/// Turns signals into the shutdown; true when a second one says "at once".
+async fn signals(shutdown: &Shutdown) -> bool {
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => shutdown.hurry.cancel(),
+    }
+    shutdown.begin.cancel();
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    true
+}

@@ -1,0 +1,78 @@
+//! From what was written to what it means, with every problem on the way.
+//!
+//! Pure. Each part is read even where another one is wrong, with defaults in place of what cannot be used, so that
+//! all problems are found at once; with an error among them there is no configuration.
+
+mod access;
+mod credential;
+mod hosts;
+mod listen;
+mod pattern;
+mod route;
+mod unsupported;
+mod upstream;
+mod value;
+
+use std::path::Path;
+
+use self::upstream::Known;
+use super::file::{At, File};
+use super::model::{Access, Config, Kind, Sharing};
+use super::problem::{Findings, Place};
+
+pub(crate) use access::NEEDS_ACCESS;
+pub(crate) use credential::bearer_problem;
+pub(crate) use hosts::{is_loopback, moved};
+pub(crate) use unsupported::unsupported;
+
+/// Gives the configuration that `file` means, or notes why there is none. `path` is the file it stands in.
+pub(crate) fn check(whole: At<File>, path: Option<&Path>, findings: &Findings) -> Option<Config> {
+    let file = whole.value;
+    let listen = listen::listener(file.listen, findings);
+    let admin = listen::admin(file.admin, &listen, findings);
+    let names = listen::names(file.names, findings);
+    let notify = listen::notify(file.notify, findings);
+    let telemetry = listen::telemetry(file.telemetry, findings);
+    if file.upstreams.is_absent() {
+        let place = Place { key: "upstreams".to_owned(), ..whole.place };
+        findings.error(&place, "this key is missing; it names the upstreams");
+    }
+    let upstreams = upstream::upstreams(file.upstreams.or_default(), &names, findings);
+    let routes = route::routes(file.routes, &upstreams, findings);
+    let (access, open_anywhere) = access::access(file.access, &listen, findings);
+    let open = matches!(access, Access::Open) && !is_loopback(listen.listen.address);
+    if open {
+        warn_of_sessions(&upstreams, findings);
+    }
+    if findings.has_errors() {
+        return None;
+    }
+    Some(Config {
+        path: path.map(Path::to_path_buf),
+        listen: listen.listen,
+        admin,
+        names,
+        notify,
+        upstreams: upstreams.into_iter().filter_map(|known| known.upstream).collect(),
+        routes,
+        access,
+        open_anywhere,
+        telemetry,
+    })
+}
+
+/// Callers without an identity and without a session cannot share one of an upstream's (design contract, section 5).
+fn warn_of_sessions(upstreams: &[Known], findings: &Findings) {
+    let text = "access is open: a client without a session gets an upstream session for each call, where this \
+                upstream has sessions; \"sessions: shared\" avoids that";
+    for (place, upstream) in
+        upstreams.iter().filter_map(|known| Some((&known.place, known.upstream.as_ref()?)))
+    {
+        match (&upstream.kind, upstream.sessions) {
+            (Kind::Http { .. }, Sharing::Client | Sharing::Principal) => {
+                findings.warning(&place.member("sessions"), text);
+            }
+            (Kind::Http { .. }, Sharing::Shared) | (Kind::Builtin(_), _) => {}
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The side that faces clients: one endpoint, both eras.
+//!
+//! `negotiate` reads a request once and decides its era; from there on `legacy` and `modern` do not know of each
+//! other. Both decode into era-neutral calls and encode what comes back. A session exists only inside `legacy`.
+
+mod accept;
+mod body;
+mod legacy;
+mod metrics;
+mod modern;
+mod negotiate;
+mod render;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Response, StatusCode, header};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+pub use body::Body;
+pub use metrics::Metrics;
+
+use crate::auth::Authenticator;
+use crate::catalog::Snapshot;
+use crate::config::{Config, Route};
+use crate::exchange::Caller;
+use crate::jsonrpc::{Error, RpcError, response_error};
+use crate::notify::Hub;
+use crate::principal::Principal;
+use crate::protocol::headers;
+use crate::relay::{Relay, Seat};
+use crate::seal::Keyring;
+use crate::task::TaskGroup;
+use negotiate::Turn;
+
+/// A request whose body has been read, within limits, and whose caller is known.
+#[derive(Debug)]
+pub struct Inbound {
+    /// The HTTP method.
+    pub method: Method,
+    /// The head.
+    pub headers: HeaderMap,
+    /// The whole body.
+    pub body: Bytes,
+    /// Who sent it.
+    pub principal: Principal,
+    /// The route it came in on.
+    pub route: Arc<Route>,
+}
+
+/// What the parts of the endpoint share.
+#[derive(Debug)]
+struct Shared {
+    relay: Arc<Relay>,
+    hub: Arc<Hub>,
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+    authenticator: Arc<Authenticator>,
+    keyring: Arc<Keyring>,
+    on_loopback: bool,
+    /// Cancelled when standing streams must end.
+    ending: CancellationToken,
+    metrics: Metrics,
+}
+
+impl Shared {
+    fn seat(&self, route: &Arc<Route>, principal: &Principal) -> Seat {
+        let snapshot = Arc::clone(&self.snapshots.borrow());
+        self.relay.seat(snapshot, Arc::clone(route), principal)
+    }
+
+    fn caller(&self, principal: &Principal) -> Caller {
+        Caller { principal: principal.clone(), session: None, on_loopback: self.on_loopback }
+    }
+
+    /// The headers of a request that some upstream may be given.
+    fn forwardable(&self, seat: &Seat, headers: &HeaderMap) -> HeaderMap {
+        let mut kept = HeaderMap::new();
+        for name in seat.snapshot.config.upstreams.iter().flat_map(|upstream| &upstream.forward_headers) {
+            if kept.contains_key(name) {
+                continue;
+            }
+            for value in headers.get_all(name) {
+                kept.append(name.clone(), value.clone());
+            }
+        }
+        kept
+    }
+}
+
+/// The parts that an endpoint is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// Carries calls.
+    pub relay: Arc<Relay>,
+    /// Tells of changes.
+    pub hub: Arc<Hub>,
+    /// What requests read.
+    pub snapshots: watch::Receiver<Arc<Snapshot>>,
+    /// Writes challenges.
+    pub authenticator: Arc<Authenticator>,
+    /// Seals session ids.
+    pub keyring: Arc<Keyring>,
+    /// Where numbers go.
+    pub metrics: Metrics,
+}
+
+/// Serves the requests of clients.
+#[derive(Debug)]
+pub struct Endpoint {
+    shared: Arc<Shared>,
+    legacy: legacy::Legacy,
+}
+
+impl Endpoint {
+    /// Puts the endpoint together. Its tasks belong to `tasks`.
+    #[must_use]
+    pub fn new(parts: Parts, config: &Config, tasks: &TaskGroup) -> Self {
+        let shared = Arc::new(Shared {
+            relay: parts.relay,
+            hub: parts.hub,
+            snapshots: parts.snapshots,
+            authenticator: parts.authenticator,
+            keyring: parts.keyring,
+            on_loopback: config.listen.address.ip().is_loopback(),
+            ending: CancellationToken::new(),
+            metrics: parts.metrics,
+        });
+        let legacy = legacy::Legacy::new(Arc::clone(&shared), config.listen.sessions, tasks);
+        Self { shared, legacy }
+    }
+
+    /// Answers one request (2025-11-25 and 2026-07-28, transports, Streamable HTTP). Never fails: what goes wrong is
+    /// an answer.
+    pub async fn serve(&self, request: Inbound) -> Response<Body> {
+        match request.method {
+            Method::POST => self.post(request).await,
+            Method::GET => self.legacy.get(&request),
+            Method::DELETE => self.legacy.delete(&request),
+            _ => render::method_not_allowed(),
+        }
+    }
+
+    async fn post(&self, request: Inbound) -> Response<Body> {
+        let body = request.body.clone();
+        match negotiate::decide(&request.headers, &body) {
+            Turn::Modern(message) => modern::serve(&self.shared, &request, message).await,
+            Turn::Legacy(message) => self.legacy.post(&request, message).await,
+            Turn::Refused(refusal) => refusal.into_response(),
+        }
+    }
+
+    /// Ends standing streams, politely. New ones are refused from then on.
+    pub fn end_streams(&self) {
+        self.shared.ending.cancel();
+    }
+
+    /// Ends sessions and what they hold.
+    pub fn end_sessions(&self) {
+        self.legacy.end_all();
+    }
+
+    /// How many legacy sessions there are.
+    #[must_use]
+    pub fn sessions(&self) -> usize {
+        self.legacy.count()
+    }
+}
+
+/// A message that could not be read, as an answer.
+fn unreadable(error: &Error) -> Response<Body> {
+    let own = RpcError::own(error.code(), &error.to_string(), None);
+    let text = response_error(error.id(), own.raw.get());
+    render::json(StatusCode::BAD_REQUEST, text)
+}
+
+/// A header as text; `None` where it is absent or not visible ASCII.
+fn header_text<'h>(map: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    map.get(name).and_then(|value| value.to_str().ok())
+}
+
+/// The session id that a request carries.
+fn session_id(map: &HeaderMap) -> Option<&[u8]> {
+    map.get(headers::SESSION_ID).map(http::HeaderValue::as_bytes)
+}
+
+/// Whether a media type header names JSON (parameters allowed).
+#[must_use]
+pub fn is_json(map: &HeaderMap) -> bool {
+    header_text(map, header::CONTENT_TYPE.as_str())
+        .and_then(|text| text.split(';').next())
+        .is_some_and(|media| media.trim().eq_ignore_ascii_case("application/json"))
+}

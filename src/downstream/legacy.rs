@@ -1,0 +1,228 @@
+//! Sessions (2025-03-26 to 2025-11-25).
+//!
+//! A call belongs to the session, not to the connection it came on: a broken stream detaches its reader, and the call
+//! goes on until it ends by its result, a cancellation, a time-out, DELETE, the end of the session, or because nobody
+//! came back for its stream. Session ids are sealed values; whoever cannot open one learns nothing.
+
+mod calls;
+mod decode;
+mod encode;
+mod keeper;
+mod line;
+mod session;
+mod standing;
+mod table;
+
+use std::sync::Arc;
+
+use http::{HeaderName, Response, StatusCode};
+
+use super::accept::{self, Accepts};
+use super::{Body, Inbound, Shared, negotiate, render, session_id, unreadable};
+use crate::config;
+use crate::jsonrpc::{Error, Id, Message, Object};
+use crate::protocol::{ListKind, LogLevel, Method, Revision, headers, notification};
+use crate::relay::ListCall;
+use crate::task::TaskGroup;
+use session::Session;
+use table::{Table, Verdict};
+
+/// The legacy half of the endpoint.
+#[derive(Debug)]
+pub(super) struct Legacy {
+    shared: Arc<Shared>,
+    table: Arc<Table>,
+    tasks: TaskGroup,
+}
+
+impl Legacy {
+    pub(super) fn new(shared: Arc<Shared>, limits: config::Sessions, tasks: &TaskGroup) -> Self {
+        let table = Arc::new(Table::new(limits, Arc::clone(&shared)));
+        let tasks = tasks.child("sessions");
+        tasks.spawn_until_cancelled("session keeper", keeper::run(Arc::clone(&table)));
+        Self { shared, table, tasks }
+    }
+
+    /// How many sessions there are.
+    pub(super) fn count(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Ends every session.
+    pub(super) fn end_all(&self) {
+        self.table.end_all();
+    }
+
+    /// Answers one legacy message.
+    pub(super) async fn post(&self, request: &Inbound, message: Message<'_>) -> Response<Body> {
+        let accepts = accept::read(&request.headers);
+        if accepts == Accepts::Nothing {
+            return encode::refused(
+                StatusCode::NOT_ACCEPTABLE,
+                "Accept admits neither JSON nor an event stream",
+            );
+        }
+        if let Message::Request { id, method, params } = &message
+            && method == Method::Initialize.as_str()
+        {
+            return self.initialize(request, id, params, accepts);
+        }
+        let session = match self.session(request) {
+            Ok(session) => session,
+            Err(refusal) => return *refusal,
+        };
+        match message {
+            Message::Request { id, method, params } => {
+                self.request(&session, request, (id, &method, &params), accepts).await
+            }
+            Message::Notification { method, params } => {
+                notified(&session, &method, &params);
+                render::empty(StatusCode::ACCEPTED)
+            }
+            // Nobody waits for it: Weir asks this client nothing.
+            Message::Result { .. } | Message::Error { .. } => render::empty(StatusCode::ACCEPTED),
+        }
+    }
+
+    /// The session that a request names.
+    fn session(&self, request: &Inbound) -> Result<Arc<Session>, Box<Response<Body>>> {
+        let Some(sealed) = session_id(&request.headers) else {
+            return Err(Box::new(encode::refused(StatusCode::BAD_REQUEST, "Mcp-Session-Id is missing")));
+        };
+        let Ok(sealed) = std::str::from_utf8(sealed) else {
+            let text = "Mcp-Session-Id is not visible ASCII";
+            return Err(Box::new(encode::refused(StatusCode::BAD_REQUEST, text)));
+        };
+        let session = self.table.find(sealed, request).ok_or_else(|| Box::new(encode::no_such_session()))?;
+        let asked = super::header_text(&request.headers, headers::PROTOCOL_VERSION);
+        if asked.is_some_and(|asked| asked != session.revision.as_str()) {
+            self.shared.metrics.revision_mismatch.inc();
+        }
+        session.used();
+        Ok(session)
+    }
+
+    fn initialize(
+        &self,
+        request: &Inbound,
+        id: &Id,
+        params: &Object<'_>,
+        accepts: Accepts,
+    ) -> Response<Body> {
+        let hello = match decode::initialize(params) {
+            Ok(hello) => hello,
+            Err(text) => return encode::invalid_params(id, StatusCode::BAD_REQUEST, text),
+        };
+        match self.table.open(request, &hello) {
+            Verdict::Opened(sealed) => {
+                let seat = self.shared.seat(&request.route, &request.principal);
+                let response = encode::initialized(id, hello.revision, &seat, accepts);
+                render::with_header(response, HeaderName::from_static(headers::SESSION_ID), &sealed)
+            }
+            Verdict::TooMany => encode::busy(id, StatusCode::TOO_MANY_REQUESTS),
+            Verdict::Full => encode::busy(id, StatusCode::SERVICE_UNAVAILABLE),
+        }
+    }
+
+    async fn request(
+        &self,
+        session: &Arc<Session>,
+        request: &Inbound,
+        (id, method, params): (Id, &str, &Object<'_>),
+        accepts: Accepts,
+    ) -> Response<Body> {
+        let Some(known) = Method::legacy(method) else {
+            return encode::unknown_method(&id, method);
+        };
+        match known {
+            Method::Ping => encode::result(&id, "{}", accepts),
+            Method::SetLevel => match params.text("level").and_then(|level| LogLevel::parse(&level)) {
+                Some(level) => {
+                    session.set_level(level);
+                    encode::result(&id, "{}", accepts)
+                }
+                None => encode::invalid_params(&id, StatusCode::OK, "params.level must be a log level"),
+            },
+            Method::List(kind) => self.list(session, request, (&id, kind, params.get("cursor")), accepts),
+            Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead | Method::Complete => {
+                calls::answer(self, session, request, (id, known, params), accepts).await
+            }
+            Method::ResourcesSubscribe
+            | Method::ResourcesUnsubscribe
+            | Method::Initialize
+            | Method::Discover
+            | Method::Listen => encode::unknown_method(&id, method),
+        }
+    }
+
+    fn list(
+        &self,
+        session: &Session,
+        request: &Inbound,
+        (id, kind, cursor): (&Id, ListKind, Option<&str>),
+        accepts: Accepts,
+    ) -> Response<Body> {
+        let seat = self.shared.seat(&request.route, &request.principal);
+        let form = decode::form(session.revision);
+        let call = ListCall { kind, cursor, form, principal: &request.principal };
+        match self.shared.relay.list(&seat, &call) {
+            Ok(listing) => {
+                session.listed(kind, seat.view.hashes);
+                encode::listing(id, &seat, listing, accepts)
+            }
+            Err(failure) => encode::failure(&self.shared, request, (id, false), &failure),
+        }
+    }
+
+    /// The standing stream, or a broken stream again.
+    pub(super) fn get(&self, request: &Inbound) -> Response<Body> {
+        if session_id(&request.headers).is_none() || negotiate::is_modern_head(&request.headers) {
+            return render::method_not_allowed();
+        }
+        if matches!(accept::read(&request.headers), Accepts::Json | Accepts::Nothing) {
+            return encode::refused(StatusCode::NOT_ACCEPTABLE, "Accept must admit text/event-stream");
+        }
+        let session = match self.session(request) {
+            Ok(session) => session,
+            Err(refusal) => return *refusal,
+        };
+        let last = super::header_text(&request.headers, headers::LAST_EVENT_ID);
+        let resumed = last.and_then(|last| calls::resume(&session, last));
+        resumed.unwrap_or_else(|| standing::open(&self.shared, &session, request, last))
+    }
+
+    /// The end of a session.
+    pub(super) fn delete(&self, request: &Inbound) -> Response<Body> {
+        if negotiate::is_modern_head(&request.headers) {
+            return render::method_not_allowed();
+        }
+        match self.session(request) {
+            Ok(session) => {
+                self.table.end(session.key);
+                render::empty(StatusCode::NO_CONTENT)
+            }
+            Err(refusal) => *refusal,
+        }
+    }
+}
+
+/// Acts on a notification of the client.
+fn notified(session: &Session, method: &str, params: &Object<'_>) {
+    if method == notification::INITIALIZED {
+        session.initialized();
+    } else if method == notification::CANCELLED
+        && let Some(id) = params.get("requestId").and_then(|raw| Id::read(raw).ok())
+    {
+        session.cancel(&id);
+    }
+}
+
+/// An id that is in use already.
+fn duplicate(id: &Id) -> Response<Body> {
+    unreadable(&Error::Invalid { reason: "a request with this id is in flight", id: Some(id.clone()) })
+}
+
+/// Whether clients of this revision are shown priming events and closed streams (2025-11-25, transports).
+fn shows_breaks(revision: Revision) -> bool {
+    revision == Revision::V2025_11_25
+}

@@ -1,0 +1,113 @@
+//! All sessions, and the seals that name them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use dashmap::DashMap;
+use jiff::Timestamp;
+
+use super::decode::Hello;
+use super::session::Session;
+use crate::config::Sessions;
+use crate::downstream::{Inbound, Shared};
+use crate::exchange::SessionKey;
+use crate::principal::Subject;
+use crate::seal::{Owner, SessionSeal, random_bytes};
+
+/// The sessions of this process.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) limits: Sessions,
+    shared: Arc<Shared>,
+    sessions: DashMap<SessionKey, Arc<Session>>,
+    counts: DashMap<Subject, usize>,
+    total: AtomicUsize,
+}
+
+/// Whether a session could be opened.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// Its sealed id.
+    Opened(String),
+    /// The principal has as many as it may have.
+    TooMany,
+    /// There are as many as there may be.
+    Full,
+}
+
+impl Table {
+    pub(super) fn new(limits: Sessions, shared: Arc<Shared>) -> Self {
+        Self { limits, shared, sessions: DashMap::new(), counts: DashMap::new(), total: AtomicUsize::new(0) }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.total.load(Ordering::Relaxed)
+    }
+
+    /// Opens a session and seals its id.
+    pub(super) fn open(&self, request: &Inbound, hello: &Hello) -> Verdict {
+        if self.len() >= self.limits.total {
+            return Verdict::Full;
+        }
+        let subject = &request.principal.subject;
+        {
+            let mut count = self.counts.entry(subject.clone()).or_default();
+            if *count >= self.limits.per_principal {
+                return Verdict::TooMany;
+            }
+            *count += 1;
+        }
+        let issued = Timestamp::now().as_second();
+        let life = i64::try_from(self.limits.max_age.as_secs()).unwrap_or(i64::MAX);
+        let seal = SessionSeal {
+            key: random_bytes(),
+            revision: hello.revision,
+            issued,
+            expires: issued.saturating_add(life),
+            owner: Owner::new(&request.route.name, subject),
+        };
+        let key = SessionKey(seal.key);
+        let session = Session::new(key, hello.revision, request.principal.clone());
+        self.sessions.insert(key, Arc::new(session));
+        self.total.fetch_add(1, Ordering::Relaxed);
+        self.gauge();
+        Verdict::Opened(seal.seal(&self.shared.keyring))
+    }
+
+    /// The living session of a sealed id, if it belongs to this route and this principal.
+    pub(super) fn find(&self, sealed: &str, request: &Inbound) -> Option<Arc<Session>> {
+        let owner = Owner::new(&request.route.name, &request.principal.subject);
+        let now = Timestamp::now().as_second();
+        let seal = SessionSeal::open(&self.shared.keyring, sealed, owner, now).ok()?;
+        self.sessions.get(&SessionKey(seal.key)).map(|session| Arc::clone(&session))
+    }
+
+    /// Ends a session: its calls, its streams, and what it holds at upstreams.
+    pub(super) fn end(&self, key: SessionKey) {
+        let Some((_, session)) = self.sessions.remove(&key) else { return };
+        session.ended.cancel();
+        self.total.fetch_sub(1, Ordering::Relaxed);
+        self.shared.relay.end_session(key);
+        if let Some(mut count) = self.counts.get_mut(&session.principal.subject) {
+            *count = count.saturating_sub(1);
+        }
+        self.counts.remove_if(&session.principal.subject, |_, count| *count == 0);
+        self.gauge();
+    }
+
+    pub(super) fn end_all(&self) {
+        let keys: Vec<SessionKey> = self.sessions.iter().map(|entry| *entry.key()).collect();
+        for key in keys {
+            self.end(key);
+        }
+    }
+
+    /// A copy of the handles, for the keeper.
+    pub(super) fn all(&self) -> Vec<Arc<Session>> {
+        self.sessions.iter().map(|entry| Arc::clone(entry.value())).collect()
+    }
+
+    fn gauge(&self) {
+        self.shared.metrics.sessions.set(i64::try_from(self.len()).unwrap_or(i64::MAX));
+    }
+}

@@ -1,0 +1,304 @@
+//! Answers in the words of 2026-07-28. The one place that turns a failure into bytes for modern clients.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, Stream};
+use http::{Response, StatusCode, header};
+use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
+
+use crate::downstream::{Body, Inbound, Shared, render};
+use crate::exchange::{Answer, Event, Failure, Reply};
+use crate::jsonrpc::{Edit, Id, Object, RpcError, Text, request, response_error, response_result};
+use crate::protocol::{Method, Revision, code, comment, encode_event, meta, notification};
+use crate::relay::{Listing, Seat};
+
+/// After this much silence a stream gets a comment.
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// `serverInfo` of Weir as raw JSON.
+fn server_info() -> String {
+    json!({ "name": "weir", "title": "Weir", "version": env!("CARGO_PKG_VERSION") }).to_string()
+}
+
+/// The `_meta` of an answer that Weir writes itself.
+fn own_meta(missing: Option<&str>) -> String {
+    let mut text = Text::object();
+    text.member(meta::SERVER_INFO, &server_info());
+    if let Some(missing) = missing {
+        text.member(meta::WEIR_MISSING, missing);
+    }
+    text.close()
+}
+
+fn cache_hints(text: &mut Text, seat: &Seat) {
+    text.member("ttlMs", &seat.view.ttl_ms.to_string());
+    text.text("cacheScope", if seat.view.public { "public" } else { "private" });
+}
+
+/// `server/discover` (2026-07-28, server/discover).
+pub(super) fn discover(id: &Id, seat: &Seat) -> Response<Body> {
+    let offer = &seat.view.offer;
+    let mut capabilities = serde_json::Map::new();
+    for (has, name) in [(offer.tools, "tools"), (offer.prompts, "prompts"), (offer.resources, "resources")] {
+        if has {
+            capabilities.insert(name.to_owned(), json!({ "listChanged": true }));
+        }
+    }
+    if offer.completions {
+        capabilities.insert("completions".to_owned(), json!({}));
+    }
+    if offer.logging {
+        capabilities.insert("logging".to_owned(), json!({}));
+    }
+    let mut text = Text::object();
+    text.text("resultType", "complete");
+    text.member("supportedVersions", &json!([Revision::NEWEST.as_str()]).to_string());
+    text.member("capabilities", &Value::Object(capabilities).to_string());
+    if let Some(instructions) = &seat.view.instructions {
+        text.text("instructions", instructions);
+    }
+    cache_hints(&mut text, seat);
+    text.member("_meta", &own_meta(seat.view.missing.as_deref()));
+    render::json(StatusCode::OK, response_result(id, &text.close()))
+}
+
+/// One page of a list. The items are not copied.
+pub(super) fn listing(id: &Id, seat: &Seat, listing: Listing) -> Response<Body> {
+    let mut tail = Text::object();
+    if let Some(next) = &listing.next {
+        tail.text("nextCursor", next);
+    }
+    tail.text("resultType", "complete");
+    cache_hints(&mut tail, seat);
+    tail.member("_meta", &own_meta(seat.view.missing.as_deref()));
+    let tail = tail.close();
+    let tail = tail.strip_prefix('{').unwrap_or_default();
+    let head = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"{}":["#, id.as_json(), listing.kind.member());
+    let pieces = vec![Bytes::from(head), listing.items, Bytes::from(format!("],{tail}}}"))];
+    render::pieces(StatusCode::OK, pieces)
+}
+
+/// A JSON-RPC error of Weir's own.
+pub(super) fn error(id: &Id, status: StatusCode, code: i64, text: &str) -> Response<Body> {
+    let own = RpcError::own(code, text, None);
+    render::json(status, response_error(Some(id), own.raw.get()))
+}
+
+/// A request that HTTP itself refuses.
+pub(super) fn refused(id: &Id, status: StatusCode, text: &str) -> Response<Body> {
+    error(id, status, code::INVALID_REQUEST, text)
+}
+
+/// 404 and -32601 (2026-07-28, transports/streamable-http, "Protocol Version Header").
+pub(super) fn unknown_method(id: &Id, method: &str) -> Response<Body> {
+    let name: String = method.chars().take(128).collect();
+    error(id, StatusCode::NOT_FOUND, code::METHOD_NOT_FOUND, &format!("Unknown method: {name}"))
+}
+
+/// -32022 with what Weir speaks to modern clients.
+pub(super) fn unsupported(id: &Id, requested: &str) -> Response<Body> {
+    let requested: String = requested.chars().take(128).collect();
+    let data = json!({ "requested": requested, "supported": [Revision::NEWEST.as_str()] });
+    let own = RpcError::own(code::UNSUPPORTED_REVISION, "Unsupported protocol version", Some(data));
+    render::json(StatusCode::BAD_REQUEST, response_error(Some(id), own.raw.get()))
+}
+
+/// The HTTP status that 2026-07-28 fixes for a code.
+fn status_of(code: i64) -> StatusCode {
+    match code {
+        code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_REVISION => {
+            StatusCode::BAD_REQUEST
+        }
+        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}
+
+/// An upstream's error, as far as it may pass as it is: -32002 became -32602 in this revision.
+fn passed(error: &RpcError) -> RpcError {
+    let replaced = match error.code {
+        code::LEGACY_RESOURCE_NOT_FOUND => code::INVALID_PARAMS,
+        code::LEGACY_URL_ELICITATION => code::INTERNAL,
+        _ => return error.clone(),
+    };
+    let raw = Object::open(error.raw.get())
+        .map(|object| Edit::new().set("code", replaced.to_string()).apply(&object))
+        .and_then(|text| serde_json::value::RawValue::from_string(text).ok());
+    raw.map_or_else(
+        || RpcError::own(replaced, &error.message(), None),
+        |raw| RpcError { code: replaced, raw },
+    )
+}
+
+/// A failure as a JSON-RPC error object, or as a tool result where the contract wants that.
+fn failed(failure: &Failure, tool: bool) -> Result<String, RpcError> {
+    let text = failure.text();
+    match failure {
+        Failure::Upstream(_) if tool => Ok(json!({
+            "resultType": "complete",
+            "content": [{ "type": "text", "text": text }],
+            "isError": true,
+            "_meta": { meta::SERVER_INFO: { "name": "weir", "version": env!("CARGO_PKG_VERSION") } },
+        })
+        .to_string()),
+        Failure::Upstream(lost) => {
+            let data = json!({
+                "upstream": lost.upstream.as_str(),
+                "reason": lost.reason.label(),
+                "retryable": failure.retry(),
+            });
+            Err(RpcError::own(code::INTERNAL, &text, Some(data)))
+        }
+        Failure::Unknown { kind, name } => {
+            Err(RpcError::own(code::INVALID_PARAMS, &text, unknown_data(*kind, name)))
+        }
+        Failure::InvalidParams(_) => Err(RpcError::own(code::INVALID_PARAMS, &text, None)),
+        Failure::HeaderMismatch(_) => Err(RpcError::own(code::HEADER_MISMATCH, &text, None)),
+        Failure::NeedsScopes(_) => Err(RpcError::own(code::FORBIDDEN, &text, None)),
+        Failure::NotOffered(_) => Err(RpcError::own(code::METHOD_NOT_FOUND, &text, None)),
+        Failure::Internal => Err(RpcError::own(code::INTERNAL, &text, None)),
+    }
+}
+
+fn unknown_data(kind: crate::protocol::ListKind, name: &str) -> Option<Value> {
+    use crate::protocol::ListKind;
+    match kind {
+        ListKind::Tools | ListKind::Prompts => None,
+        ListKind::Resources | ListKind::Templates => Some(json!({ "uri": name })),
+    }
+}
+
+/// A failure as a whole response.
+pub(super) fn failure(
+    shared: &Shared,
+    request: &Inbound,
+    (id, method): (&Id, Method),
+    failure: &Failure,
+) -> Response<Body> {
+    let error = match failed(failure, method == Method::ToolsCall) {
+        Ok(result) => return render::json(StatusCode::OK, response_result(id, &result)),
+        Err(error) => error,
+    };
+    let text = response_error(Some(id), error.raw.get());
+    match failure {
+        Failure::NeedsScopes(scopes) => {
+            let challenge = shared.authenticator.insufficient_scope(scopes, &request.route.path);
+            let response = render::json(StatusCode::FORBIDDEN, text);
+            render::with_header(response, header::WWW_AUTHENTICATE, &challenge)
+        }
+        Failure::Internal => render::json(StatusCode::INTERNAL_SERVER_ERROR, text),
+        Failure::Upstream(_)
+        | Failure::Unknown { .. }
+        | Failure::InvalidParams(_)
+        | Failure::HeaderMismatch(_)
+        | Failure::NotOffered(_) => render::json(status_of(error.code), text),
+    }
+}
+
+/// The last event of a reply as a whole response.
+pub(super) fn response(
+    shared: &Shared,
+    request: &Inbound,
+    (id, method): (&Id, Method),
+    event: Event,
+) -> Response<Body> {
+    match event {
+        Event::Result(answer) => render::pieces(StatusCode::OK, result_pieces(id, method, &answer)),
+        Event::Error(error) => {
+            let error = passed(&error);
+            render::json(status_of(error.code), response_error(Some(id), error.raw.get()))
+        }
+        Event::Failed(why) => failure(shared, request, (id, method), &why),
+        Event::Progress(_) | Event::Log(..) | Event::Paused(_) => render::empty(StatusCode::ACCEPTED),
+    }
+}
+
+/// A result with its envelope, without copying it. A result of the legacy era gets `resultType` in front.
+fn result_pieces(id: &Id, method: Method, answer: &Answer) -> Vec<Bytes> {
+    let head = format!(r#"{{"jsonrpc":"2.0","id":{},"result":"#, id.as_json());
+    let mut pieces = vec![Bytes::from(head)];
+    pieces.extend(typed(method, answer));
+    pieces.push(Bytes::from_static(b"}"));
+    pieces
+}
+
+/// The result with the members that this revision demands and its upstream did not write. Reads get the hints that
+/// keep them out of every cache (2026-07-28, server/utilities/caching).
+fn typed(method: Method, answer: &Answer) -> Vec<Bytes> {
+    let untouched = vec![answer.result.clone()];
+    let reads = method == Method::ResourcesRead;
+    if answer.stateless && !reads {
+        return untouched;
+    }
+    let Some(open) = answer.result.iter().position(|byte| *byte == b'{') else { return untouched };
+    let result = std::str::from_utf8(&answer.result).unwrap_or_default();
+    let has = |key: &str| {
+        result.contains(key) && Object::open(result).is_some_and(|object| object.get(key).is_some())
+    };
+    let wanted = [
+        ("resultType", r#""resultType":"complete""#, true),
+        ("ttlMs", r#""ttlMs":0"#, reads),
+        ("cacheScope", r#""cacheScope":"private""#, reads),
+    ];
+    let mut first = String::from("{");
+    for (key, member, _) in wanted.iter().filter(|(_, _, wanted)| *wanted) {
+        if has(key) {
+            continue;
+        }
+        if first.len() > 1 {
+            first.push(',');
+        }
+        first.push_str(member);
+    }
+    let inner = answer.result.slice(open + 1..);
+    let more = inner.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| *byte != b'}');
+    if more && first.len() > 1 {
+        first.push(',');
+    }
+    vec![Bytes::from(first), inner]
+}
+
+/// The event stream of a reply: what came first, then the rest, with comments in the silences. The reply lives in
+/// the body, so a client that closes it cancels the call.
+pub(super) fn stream(id: Id, method: Method, first: Option<Event>, reply: Reply) -> Response<Body> {
+    let events = stream::iter(first).chain(reply);
+    let messages = events.filter_map(move |event| std::future::ready(message(&id, method, event)));
+    render::events(with_comments(messages))
+}
+
+/// One event as a message of the stream.
+fn message(id: &Id, method: Method, event: Event) -> Option<Bytes> {
+    let text = match event {
+        Event::Progress(params) => request(None, notification::PROGRESS, &params),
+        Event::Log(_, params) => request(None, notification::MESSAGE, &params),
+        Event::Paused(_) => return None,
+        Event::Result(answer) => {
+            let pieces = result_pieces(id, method, &answer).concat();
+            String::from_utf8_lossy(&pieces).into_owned()
+        }
+        Event::Error(error) => response_error(Some(id), passed(&error).raw.get()),
+        Event::Failed(failure) => match failed(&failure, method == Method::ToolsCall) {
+            Ok(result) => response_result(id, &result),
+            Err(error) => response_error(Some(id), error.raw.get()),
+        },
+    };
+    Some(encode_event(None, &text))
+}
+
+/// Adds a comment after each stretch of silence.
+pub(in crate::downstream) fn with_comments(
+    messages: impl Stream<Item = Bytes> + Send + 'static,
+) -> impl Stream<Item = Bytes> + Send {
+    let messages: std::pin::Pin<Box<dyn Stream<Item = Bytes> + Send>> = Box::pin(messages);
+    stream::unfold(messages, |mut messages| async move {
+        // Cancel-safe: `next` of a boxed stream takes nothing until it is ready.
+        match timeout_at(Instant::now() + KEEP_ALIVE, messages.next()).await {
+            Ok(Some(message)) => Some((message, messages)),
+            Ok(None) => None,
+            Err(_) => Some((comment(), messages)),
+        }
+    })
+}

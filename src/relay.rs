@@ -1,0 +1,93 @@
+//! From a call to its reply.
+//!
+//! Lists are answered from the view, without touching an upstream. Everything else is planned (pure: which upstream,
+//! under which name, with which params; the access decision is inside, so no path skips it), sent, and its events
+//! are rewritten on the way back. The relay knows neither HTTP bodies nor an era.
+
+mod execute;
+mod list;
+mod locate;
+mod metrics;
+mod mirror;
+mod plan;
+
+use std::sync::Arc;
+
+pub use list::{ListCall, Listing};
+pub use metrics::Metrics;
+
+use crate::catalog::Snapshot;
+use crate::config::Route;
+use crate::exchange::{Call, Failure, Reason, Reply, failed};
+use crate::principal::Principal;
+use crate::seal::Keyring;
+use crate::upstream::Set;
+use crate::view::{View, Views};
+
+/// From where a request looks at the catalog: loaded once, at its head.
+#[derive(Debug, Clone)]
+pub struct Seat {
+    /// Configuration and catalog.
+    pub snapshot: Arc<Snapshot>,
+    /// The endpoint.
+    pub route: Arc<Route>,
+    /// What the caller sees.
+    pub view: Arc<View>,
+}
+
+/// What carries calls to upstreams.
+#[derive(Debug)]
+pub struct Relay {
+    views: Arc<Views>,
+    upstreams: Set,
+    keyring: Arc<Keyring>,
+    metrics: Metrics,
+}
+
+impl Relay {
+    /// Puts the relay together.
+    #[must_use]
+    pub fn new(views: Arc<Views>, upstreams: Set, keyring: Arc<Keyring>, metrics: Metrics) -> Self {
+        Self { views, upstreams, keyring, metrics }
+    }
+
+    /// Where this principal stands on a route, at this snapshot.
+    #[must_use]
+    pub fn seat(&self, snapshot: Arc<Snapshot>, route: Arc<Route>, principal: &Principal) -> Seat {
+        let view = self.views.of(&snapshot, &route, &principal.rights);
+        Seat { snapshot, route, view }
+    }
+
+    /// One page of a list, from memory.
+    ///
+    /// # Errors
+    /// [`Failure::InvalidParams`] for a cursor that Weir never gave, or gave for another list.
+    pub fn list(&self, seat: &Seat, call: &ListCall<'_>) -> Result<Listing, Failure> {
+        list::page(&self.keyring, seat, call)
+    }
+
+    /// Sends a call to the upstream that owns what it names. Failures are events of the reply.
+    #[must_use]
+    pub fn call(&self, seat: &Seat, call: Call) -> Reply {
+        let timer = self.metrics.start(call.method, &seat.route.name);
+        let plan = match plan::plan(seat, call) {
+            Ok(plan) => plan,
+            Err(failure) => return timer.watch(failed(failure)),
+        };
+        match self.upstreams.link(&plan.upstream) {
+            Some(link) => {
+                let reply = link.call(plan.call);
+                timer.watch(execute::rewritten(reply, plan.progress_token, plan.free_output))
+            }
+            None => timer.watch(failed(Failure::upstream(&plan.upstream, Reason::Removed, false))),
+        }
+    }
+
+    /// Ends what a client session holds at upstreams, in the background.
+    pub fn end_session(&self, key: crate::exchange::SessionKey) {
+        self.upstreams.end_session(key);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! The way back: events in the client's words.
+
+use futures_util::StreamExt as _;
+
+use crate::exchange::{Event, Reply};
+use crate::jsonrpc::{Edit, Object};
+use crate::protocol::meta;
+
+/// Puts the client's progress token back, drops progress that nobody asked for, and marks results whose structured
+/// content may be something else than an object.
+pub(super) fn rewritten(reply: Reply, token: Option<String>, free_output: bool) -> Reply {
+    Box::pin(reply.filter_map(move |event| {
+        let event = match event {
+            Event::Progress(params) => {
+                token.as_ref().and_then(|token| with_token(&params, token)).map(Event::Progress)
+            }
+            Event::Result(mut answer) => {
+                answer.free_output = free_output && answer.stateless;
+                Some(Event::Result(answer))
+            }
+            other @ (Event::Log(..) | Event::Paused(_) | Event::Error(_) | Event::Failed(_)) => Some(other),
+        };
+        std::future::ready(event)
+    }))
+}
+
+fn with_token(params: &str, token: &str) -> Option<String> {
+    let params = Object::open(params)?;
+    Some(Edit::new().set(meta::PROGRESS_TOKEN, token).apply(&params))
+}

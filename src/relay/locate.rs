@@ -1,0 +1,137 @@
+//! Which item a call means, and how its upstream calls it.
+
+use std::sync::Arc;
+
+use crate::catalog::Item;
+use crate::exchange::{Call, Failure};
+use crate::jsonrpc::Object;
+use crate::policy::Class;
+use crate::protocol::{ListKind, Method};
+use crate::view::{Found, Shown, View};
+
+/// An item that the caller may use, and the name or URI to send.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) item: Arc<Item>,
+    pub(super) class: Class,
+    pub(super) local: String,
+}
+
+impl Target {
+    fn of(shown: &Shown) -> Self {
+        Self { item: Arc::clone(&shown.item), class: shown.class, local: shown.item.local().to_owned() }
+    }
+}
+
+/// Finds what a call names.
+///
+/// # Errors
+/// Unknown or hidden names, missing scopes, methods that name nothing.
+pub(super) fn locate(view: &View, call: &Call) -> Result<Target, Failure> {
+    match call.method {
+        Method::ToolsCall => named(view, ListKind::Tools, &call.name),
+        Method::PromptsGet => named(view, ListKind::Prompts, &call.name),
+        Method::ResourcesRead => resource(view, &call.name),
+        Method::Complete => reference(view, call),
+        Method::Initialize
+        | Method::Ping
+        | Method::Discover
+        | Method::Listen
+        | Method::List(_)
+        | Method::ResourcesSubscribe
+        | Method::ResourcesUnsubscribe
+        | Method::SetLevel => Err(Failure::NotOffered(call.method.as_str())),
+    }
+}
+
+fn named(view: &View, kind: ListKind, name: &str) -> Result<Target, Failure> {
+    match view.find(kind, name) {
+        Found::Shown(shown) => Ok(Target::of(shown)),
+        Found::StepUp(scopes) => Err(Failure::NeedsScopes(scopes.to_vec())),
+        Found::Nothing => Err(Failure::Unknown { kind, name: name.to_owned() }),
+    }
+}
+
+/// A resource by the lists, else by the template that fits best (design contract, section 4).
+fn resource(view: &View, uri: &str) -> Result<Target, Failure> {
+    let unknown = match named(view, ListKind::Resources, uri) {
+        Err(unknown @ Failure::Unknown { .. }) => unknown,
+        found => return found,
+    };
+    // Of equal ones the first in the list wins, and lists are in file order: `max_by_key` would take the last.
+    let mut best: Option<(usize, &Shown)> = None;
+    for shown in view.list(ListKind::Templates) {
+        let Some(literal) = fits(shown.item.local(), uri) else { continue };
+        if best.is_none_or(|(most, _)| literal > most) {
+            best = Some((literal, shown));
+        }
+    }
+    match best {
+        Some((_, shown)) => Ok(Target { local: uri.to_owned(), ..Target::of(shown) }),
+        None => Err(unknown),
+    }
+}
+
+/// What `completion/complete` refers to.
+fn reference(view: &View, call: &Call) -> Result<Target, Failure> {
+    let refuse = || Failure::InvalidParams("params.ref must name a prompt or a resource template".to_owned());
+    let params = Object::open(&call.params).ok_or_else(refuse)?;
+    let reference = params.object("ref").ok_or_else(refuse)?;
+    match reference.text("type").as_deref() {
+        Some("ref/prompt") => named(view, ListKind::Prompts, &reference.text("name").ok_or_else(refuse)?),
+        Some("ref/resource") => {
+            let uri = reference.text("uri").ok_or_else(refuse)?;
+            named(view, ListKind::Templates, &uri).or_else(|_unlisted| resource(view, &uri))
+        }
+        _ => Err(refuse()),
+    }
+}
+
+/// Whether a URI is an expansion of a URI template (RFC 6570), and how many of its characters the template fixes.
+/// Simple expressions match up to the next `/`, reserved ones (`{+x}`, `{#x}`, `{/x}`) and queries match anything.
+/// Linear in the length of the URI for each expression.
+fn fits(template: &str, uri: &str) -> Option<usize> {
+    let mut rest = uri;
+    let mut literal = 0;
+    let mut parts = template;
+    loop {
+        let Some((fixed, after)) = parts.split_once('{') else {
+            return (rest == parts).then_some(literal + parts.len());
+        };
+        rest = rest.strip_prefix(fixed)?;
+        literal += fixed.len();
+        let (expression, after) = after.split_once('}')?;
+        let wide = expression.starts_with(['+', '#', '/', '?', '&', '.', ';']);
+        let next = after.split('{').next().unwrap_or_default();
+        let taken =
+            if next.is_empty() { if after.is_empty() { rest.len() } else { 0 } } else { rest.find(next)? };
+        let (value, left) = rest.split_at_checked(taken)?;
+        if !wide && value.contains('/') {
+            return None;
+        }
+        rest = left;
+        parts = after;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn templates_match_their_expansions() {
+        let cases = [
+            ("db://{table}/{id}", "db://users/7", Some(6)),
+            ("db://{table}/{id}", "db://users", None),
+            ("db://{table}/{id}", "db://users/7/8", None),
+            ("file:///{+path}", "file:///a/b/c", Some(8)),
+            ("x://{id}.txt", "x://a.txt", Some(8)),
+            ("x://{id}.txt", "x://a.md", None),
+            ("x://fixed", "x://fixed", Some(9)),
+            ("x://{id", "x://a", None),
+        ];
+        for (template, uri, wanted) in cases {
+            assert_eq!(fits(template, uri), wanted, "{template} {uri}");
+        }
+    }
+}

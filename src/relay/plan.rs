@@ -1,0 +1,94 @@
+//! What will be done for a call. Pure.
+
+use super::locate::locate;
+use super::{Seat, mirror};
+use crate::catalog::Item;
+use crate::config::Upstream;
+use crate::exchange::{Call, Failure};
+use crate::jsonrpc::{Edit, Object};
+use crate::names::UpstreamName;
+use crate::policy::Class;
+use crate::protocol::{ListKind, Method, meta};
+
+/// One upstream, and the call as it goes there.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) upstream: UpstreamName,
+    pub(super) call: Call,
+    /// The token that the client's progress must carry.
+    pub(super) progress_token: Option<String>,
+    /// Whether the structured content of the result may be something else than an object.
+    pub(super) free_output: bool,
+}
+
+/// Finds the owner of what a call names, and writes the call in that upstream's words.
+///
+/// # Errors
+/// What the client is told instead: unknown or hidden names, missing scopes, headers that differ from the body.
+pub(super) fn plan(seat: &Seat, mut call: Call) -> Result<Plan, Failure> {
+    let target = locate(&seat.view, &call)?;
+    let item = &target.item;
+    let upstream = seat.snapshot.config.upstreams.iter().find(|up| up.name == item.upstream);
+    let upstream = upstream.ok_or(Failure::Internal)?;
+    if call.method == Method::Complete && !completes(seat, &item.upstream) {
+        return Err(Failure::NotOffered("completion"));
+    }
+    let params = Object::open(&call.params).ok_or(Failure::Internal)?;
+    call.mirrored = mirror::outgoing(&item.entry.mirrored, params.get("arguments"), &call)?;
+    call.params = rewritten(&params, call.method, &target.local);
+    call.name.clone_from(&target.local);
+    call.repeatable = repeatable(target.class, item);
+    call.timeout = time_limit(upstream, &call);
+    call.forwarded = forwarded(upstream, &call);
+    let progress_token = call.progress_token.clone();
+    Ok(Plan { upstream: item.upstream.clone(), call, progress_token, free_output: item.free_output })
+}
+
+fn completes(seat: &Seat, upstream: &UpstreamName) -> bool {
+    let inventory = seat.snapshot.inventories.get(upstream).and_then(|presence| presence.inventory());
+    inventory.is_some_and(|inventory| inventory.offer.completions)
+}
+
+/// The params with the local name, and without what belongs to the client's leg.
+fn rewritten(params: &Object<'_>, method: Method, local: &str) -> String {
+    let local = serde_json::Value::from(local).to_string();
+    let mut edit = Edit::new();
+    if let Some(member) = method.name_member() {
+        edit = edit.set(member, local);
+    } else if let Some(reference) = params.object("ref") {
+        let member = if reference.get("uri").is_some() { "uri" } else { "name" };
+        edit = edit.set("ref", Edit::new().set(member, local).apply(&reference));
+    }
+    if let Some(inner) = params.object("_meta") {
+        let mut own = Edit::new().remove(meta::PROGRESS_TOKEN);
+        for key in meta::PER_LEG {
+            own = own.remove(key);
+        }
+        let left = own.apply(&inner);
+        edit = if left == "{}" { edit.remove("_meta") } else { edit.set("_meta", left) };
+    }
+    edit.apply(params)
+}
+
+/// Whether a call that may have run can be sent again (design contract, section 6, "Repeating").
+fn repeatable(class: Class, item: &Item) -> bool {
+    item.kind != ListKind::Tools || class == Class::Read || item.entry.idempotent_hint == Some(true)
+}
+
+fn time_limit(upstream: &Upstream, call: &Call) -> Option<std::time::Duration> {
+    if call.method != Method::ToolsCall {
+        return None;
+    }
+    upstream.timeout.tools.iter().find(|(globs, _)| globs.is_match(&call.name)).map(|(_, limit)| *limit)
+}
+
+/// The client's headers that the operator lets through to this upstream.
+fn forwarded(upstream: &Upstream, call: &Call) -> http::HeaderMap {
+    let mut passed = http::HeaderMap::new();
+    for name in &upstream.forward_headers {
+        for value in call.forwarded.get_all(name) {
+            passed.append(name.clone(), value.clone());
+        }
+    }
+    passed
+}

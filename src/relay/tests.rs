@@ -1,0 +1,129 @@
+//! Planning: pure, so tables.
+
+use std::sync::Arc;
+
+use super::Seat;
+use super::plan::plan;
+use crate::catalog::tests::{config, inventories, tool};
+use crate::catalog::{Entry, Inventory, ParamHeader, Presence, Snapshot, build};
+use crate::exchange::{Call, Caller, Failure};
+use crate::principal::{Principal, Rights};
+use crate::protocol::{ListKind, Method, Offer, Revision};
+use crate::view::Views;
+
+const META: &str = r#""_meta":{"progressToken":5,"io.modelcontextprotocol/protocolVersion":"2026-07-28","vendor/key":{"a":1}}"#;
+
+fn seat() -> Seat {
+    let text = "upstreams: { a: { url: http://127.0.0.1:1/mcp, timeout: { tools: { \"sl*\": 9s } } } }\n";
+    let annotated = Entry {
+        mirrored: vec![ParamHeader {
+            header: "mcp-param-region".to_owned(),
+            path: vec!["region".to_owned()],
+            integer: false,
+        }],
+        ..(*tool(r#"{"name":"q"}"#)).clone()
+    };
+    let inventory = Inventory {
+        revision: Revision::NEWEST,
+        offer: Offer { tools: true, ..Offer::default() },
+        instructions: None,
+        tools: vec![tool(r#"{"name":"slow.one"}"#), Arc::new(annotated)],
+        prompts: vec![tool(r#"{"name":"slow.one"}"#)],
+        resources: Vec::new(),
+        templates: Vec::new(),
+        left_out: Vec::new(),
+        warnings: Vec::new(),
+        ttl: None,
+    };
+    let config = Arc::new(config(text));
+    let inventories = Arc::new(inventories(&[("a", Presence::Up { inventory: Arc::new(inventory) })]));
+    let catalog = Arc::new(build(&config, &inventories));
+    let route = Arc::clone(&config.routes[0]);
+    let snapshot = Arc::new(Snapshot { generation: 1, config, catalog, inventories });
+    let view = Views::default().of(&snapshot, &route, &Rights::All);
+    Seat { snapshot, route, view }
+}
+
+fn call(method: Method, name: &str, params: &str) -> Call {
+    Call {
+        method,
+        name: name.to_owned(),
+        params: params.to_owned(),
+        progress_token: Some("5".to_owned()),
+        log_level: None,
+        mirrored: Vec::new(),
+        mirrors: true,
+        forwarded: http::HeaderMap::new(),
+        repeatable: false,
+        timeout: None,
+        caller: Caller { principal: Principal::open(), session: None, on_loopback: true },
+    }
+}
+
+#[test]
+fn c043_only_the_name_and_the_legs_own_meta_change() {
+    let params = format!(r#"{{"arguments":{{"id":9007199254740993, "x":1.0}},"name":"a__slow_one",{META}}}"#);
+    let plan = plan(&seat(), call(Method::ToolsCall, "a__slow_one", &params)).expect("a plan");
+    assert_eq!(plan.upstream.as_str(), "a");
+    assert_eq!(plan.call.name, "slow.one");
+    assert_eq!(
+        plan.call.params,
+        r#"{"arguments":{"id":9007199254740993, "x":1.0},"name":"slow.one","_meta":{"vendor/key":{"a":1}}}"#
+    );
+    assert_eq!(plan.progress_token.as_deref(), Some("5"));
+    assert_eq!(plan.call.timeout, Some(std::time::Duration::from_secs(9)));
+    assert!(!plan.call.repeatable);
+}
+
+#[test]
+fn c051_absent_arguments_stay_absent() {
+    let plan =
+        plan(&seat(), call(Method::ToolsCall, "a__slow_one", r#"{"name":"a__slow_one"}"#)).expect("a plan");
+    assert_eq!(plan.call.params, r#"{"name":"slow.one"}"#);
+}
+
+#[test]
+fn c116_t038_names_that_are_not_published_are_unknown() {
+    for name in ["nope", "", "a__", "__slow_one", "slow.one", "A__slow_one", "a__slow_one ", "a__a__slow_one"]
+    {
+        let failed = plan(&seat(), call(Method::ToolsCall, name, "{}")).expect_err("no plan");
+        assert_eq!(failed, Failure::Unknown { kind: ListKind::Tools, name: name.to_owned() }, "{name}");
+    }
+}
+
+#[test]
+fn c082_prompts_are_planned_by_their_own_list() {
+    let plan =
+        plan(&seat(), call(Method::PromptsGet, "a__slow_one", r#"{"name":"a__slow_one"}"#)).expect("a plan");
+    assert_eq!((plan.call.name.as_str(), plan.call.repeatable), ("slow.one", true));
+}
+
+fn mirrored(arguments: &str, sent: &[(&str, &str)], mirrors: bool) -> Result<Vec<(String, String)>, String> {
+    let mut call = call(Method::ToolsCall, "a__q", &format!(r#"{{"name":"a__q","arguments":{arguments}}}"#));
+    call.mirrored = sent.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    call.mirrors = mirrors;
+    plan(&seat(), call).map(|plan| plan.call.mirrored).map_err(|failure| failure.label().to_owned())
+}
+
+#[test]
+fn c129_mirrored_headers_are_checked_and_computed() {
+    let header = |value: &str| Ok(vec![("mcp-param-region".to_owned(), value.to_owned())]);
+    let mismatch = || Err("header_mismatch".to_owned());
+    let eu = [("mcp-param-region", "eu")];
+    assert_eq!(mirrored(r#"{"region":"eu"}"#, &eu, true), header("eu"));
+    assert_eq!(mirrored(r#"{"region":"us"}"#, &eu, true), mismatch());
+    assert_eq!(mirrored(r#"{"region":"eu"}"#, &[], true), mismatch());
+    assert_eq!(mirrored(r#"{"region":null}"#, &[], true), Ok(Vec::new()));
+    assert_eq!(mirrored(r#"{}"#, &eu, true), mismatch());
+    assert_eq!(
+        mirrored(r#"{"region":"é"}"#, &[("mcp-param-region", "=?base64?w6k=?=")], true),
+        header("=?base64?w6k=?=")
+    );
+    assert_eq!(
+        mirrored(r#"{"region":"é"}"#, &[], false),
+        header("=?base64?w6k=?="),
+        "added for clients that mirror nothing"
+    );
+    let unknown = [("mcp-param-foo", "x")];
+    assert_eq!(mirrored("{}", &unknown, true), Ok(vec![("mcp-param-foo".to_owned(), "x".to_owned())]));
+}

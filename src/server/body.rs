@@ -1,0 +1,59 @@
+//! Reading request bodies within limits.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, StatusCode, header};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use tokio::time::timeout;
+
+/// Reads a whole body.
+///
+/// Takes the head (for `Content-Length`), the body, the most bytes, and the longest pause within it.
+///
+/// # Errors
+/// The status to answer with: 413 above the limit (before reading, where the head says so), 408 for a pause, 400 for
+/// broken framing. The connection cannot be used again after an error.
+pub(super) async fn read(
+    head: &HeaderMap,
+    mut body: Incoming,
+    most: usize,
+    pause: Duration,
+) -> Result<Bytes, StatusCode> {
+    let announced =
+        head.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
+    if announced.is_some_and(|length| length > most) {
+        return Err(StatusCode::PAYLOAD_TOO_LARGE);
+    }
+    let mut first: Option<Bytes> = None;
+    let mut rest = BytesMut::new();
+    loop {
+        let frame = match timeout(pause, body.frame()).await {
+            Err(_) => return Err(StatusCode::REQUEST_TIMEOUT),
+            Ok(Some(Err(_))) => return Err(StatusCode::BAD_REQUEST),
+            Ok(None) => break,
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        let so_far = first.as_ref().map_or(0, Bytes::len) + rest.len();
+        if so_far + data.len() > most {
+            return Err(StatusCode::PAYLOAD_TOO_LARGE);
+        }
+        match first {
+            None => {
+                first = Some(data);
+                rest.reserve(announced.unwrap_or_default().saturating_sub(so_far).min(most));
+            }
+            Some(_) => rest.extend_from_slice(&data),
+        }
+    }
+    let first = first.unwrap_or_default();
+    if rest.is_empty() {
+        return Ok(first);
+    }
+    let mut whole = BytesMut::with_capacity(first.len() + rest.len());
+    whole.extend_from_slice(&first);
+    whole.extend_from_slice(&rest);
+    Ok(whole.freeze())
+}

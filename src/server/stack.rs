@@ -1,0 +1,257 @@
+//! The layers around the endpoint, outermost first.
+
+use std::any::Any;
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use hyper::body::Incoming;
+use tokio::sync::watch;
+use tower::util::BoxCloneSyncService;
+use tower::{ServiceBuilder, ServiceExt as _, service_fn};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use super::{body, doors};
+use crate::admin::Admin;
+use crate::auth::Authenticator;
+use crate::catalog::Snapshot;
+use crate::config::{Listen, Route};
+use crate::downstream::{Body, Endpoint, Inbound, is_json};
+use crate::jsonrpc::{RpcError, response_error};
+use crate::protocol::{code, headers};
+
+/// A service that a listener can run.
+pub type McpService = BoxCloneSyncService<Request<Incoming>, Response<Body>, Infallible>;
+
+/// Whether new work is still taken.
+#[derive(Debug, Default)]
+pub struct Gate {
+    shut: AtomicBool,
+}
+
+impl Gate {
+    /// Refuses new work with 503 from now on.
+    pub fn shut(&self) {
+        self.shut.store(true, Ordering::Relaxed);
+    }
+
+    fn is_shut(&self) -> bool {
+        self.shut.load(Ordering::Relaxed)
+    }
+}
+
+/// What the doors need to know.
+struct Doors {
+    listen: Listen,
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+    authenticator: Arc<Authenticator>,
+    endpoint: Arc<Endpoint>,
+    gate: Arc<Gate>,
+}
+
+/// The service of the MCP listener.
+#[must_use]
+pub fn mcp_service(
+    listen: &Listen,
+    snapshots: watch::Receiver<Arc<Snapshot>>,
+    authenticator: Arc<Authenticator>,
+    endpoint: Arc<Endpoint>,
+    gate: Arc<Gate>,
+) -> McpService {
+    let cors = cors(listen);
+    let doors = Arc::new(Doors { listen: listen.clone(), snapshots, authenticator, endpoint, gate });
+    let inner = Arc::clone(&doors);
+    let inside = ServiceBuilder::new()
+        // Within the doors, so that a foreign origin is told nothing; around everything else, so that every answer
+        // to an allowed one can be read by it.
+        .layer(cors)
+        .service(service_fn(move |request| guarded(Arc::clone(&inner), request)));
+    let outside = service_fn(move |request: Request<Incoming>| {
+        let refused = refused_at_the_door(&doors, &request);
+        let inside = inside.clone();
+        async move {
+            match refused {
+                Some(refusal) => Ok(refusal),
+                None => inside.oneshot(request).await,
+            }
+        }
+    });
+    BoxCloneSyncService::new(outside)
+}
+
+fn cors(listen: &Listen) -> CorsLayer {
+    let allowed = listen.allowed_origins.clone();
+    let names = [
+        header::AUTHORIZATION.as_str(),
+        header::CONTENT_TYPE.as_str(),
+        header::ACCEPT.as_str(),
+        headers::SESSION_ID,
+        headers::PROTOCOL_VERSION,
+        headers::METHOD,
+        headers::NAME,
+        headers::LAST_EVENT_ID,
+    ];
+    let exposed = [
+        HeaderName::from_static(headers::SESSION_ID),
+        header::WWW_AUTHENTICATE,
+        HeaderName::from_static(headers::PROTOCOL_VERSION),
+    ];
+    CorsLayer::new()
+        .allow_origin(AllowOrigin::predicate(move |origin, _| doors::is_origin_allowed(&allowed, origin)))
+        .allow_methods([Method::GET, Method::POST, Method::DELETE])
+        .allow_headers(names.map(HeaderName::from_static))
+        .expose_headers(exposed)
+        .max_age(Duration::from_secs(600))
+}
+
+/// An answer of the doors: a JSON-RPC error without id, and the end of the connection.
+fn refusal(status: StatusCode, text: &str) -> Response<Body> {
+    let code = match status {
+        StatusCode::SERVICE_UNAVAILABLE => code::UNAVAILABLE,
+        _ => code::INVALID_REQUEST,
+    };
+    let text = response_error(None, RpcError::own(code, text, None).raw.get());
+    let mut response = Response::new(Body::full(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn closing(mut response: Response<Body>) -> Response<Body> {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+fn refused_at_the_door(doors: &Doors, request: &Request<Incoming>) -> Option<Response<Body>> {
+    if let Err(status) = doors::check_head(request, doors.listen.limits.header) {
+        return Some(closing(refusal(status, "the request head is not acceptable")));
+    }
+    if !doors::host_allowed(&doors.listen.allowed_hosts, request.headers()) {
+        tracing::warn!(event = "host.reject", "a request for a host that is not served");
+        return Some(closing(refusal(StatusCode::FORBIDDEN, "this Host is not served here")));
+    }
+    if !doors::origin_allowed(&doors.listen.allowed_origins, request.headers()) {
+        tracing::warn!(event = "origin.reject", "a request from an origin that is not allowed");
+        return Some(closing(refusal(StatusCode::FORBIDDEN, "this Origin is not allowed")));
+    }
+    None
+}
+
+/// A panic ends its own request only.
+async fn guarded(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let outcome = AssertUnwindSafe(serve(doors, request)).catch_unwind().await;
+    outcome.unwrap_or_else(|panic| Ok(panicked(&*panic)))
+}
+
+async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+    let (head, body) = request.into_parts();
+    let Some(route) = route(&doors, head.uri.path()) else {
+        return Ok(refusal(StatusCode::NOT_FOUND, "nothing is served at this path"));
+    };
+    if !matches!(head.method, Method::GET | Method::POST | Method::DELETE) {
+        let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, "GET, POST and DELETE are served here");
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
+        return Ok(closing(response));
+    }
+    let principal = match doors.authenticator.authenticate(&head.headers, &route.path, jiff::Timestamp::now())
+    {
+        Ok(principal) => principal,
+        Err(refused) => {
+            let mut response = refusal(refused.status, "a valid token is needed");
+            if let Ok(challenge) = HeaderValue::from_str(&refused.www_authenticate) {
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+            }
+            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+            return Ok(closing(response));
+        }
+    };
+    if doors.gate.is_shut() {
+        let mut response =
+            refusal(StatusCode::SERVICE_UNAVAILABLE, "this gateway is shutting down; try again");
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        return Ok(closing(response));
+    }
+    let body = match read(&doors, &head, body).await {
+        Ok(body) => body,
+        Err(response) => return Ok(*response),
+    };
+    let inbound = Inbound { method: head.method, headers: head.headers, body, principal, route };
+    Ok(Box::pin(doors.endpoint.serve(inbound)).await)
+}
+
+/// The route of a path; `/x` and `/x/` are the same, and nothing else is normalised.
+fn route(doors: &Doors, path: &str) -> Option<Arc<Route>> {
+    let snapshot = doors.snapshots.borrow();
+    let mut routes = snapshot.config.routes.iter();
+    routes
+        .find(|route| path == route.path || path.strip_suffix('/') == Some(route.path.as_str()))
+        .map(Arc::clone)
+}
+
+async fn read(
+    doors: &Doors,
+    head: &http::request::Parts,
+    body: Incoming,
+) -> Result<Bytes, Box<Response<Body>>> {
+    if head.method != Method::POST {
+        return Ok(Bytes::new());
+    }
+    if head.headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        let mut response = refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoded request bodies are not read");
+        response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        return Err(Box::new(closing(response)));
+    }
+    if !is_json(&head.headers) {
+        let text = "Content-Type must be application/json";
+        return Err(Box::new(closing(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))));
+    }
+    let limits = doors.listen.limits;
+    body::read(&head.headers, body, limits.body, limits.header_timeout).await.map_err(|status| {
+        let text = match status {
+            StatusCode::PAYLOAD_TOO_LARGE => "the request body is larger than the limit",
+            StatusCode::REQUEST_TIMEOUT => "the request body came too slowly",
+            _ => "the request body could not be read",
+        };
+        Box::new(closing(refusal(status, text)))
+    })
+}
+
+/// A panic as an answer; what it said goes to the log.
+fn panicked(panic: &(dyn Any + Send)) -> Response<Body> {
+    let said = panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
+    let request_id = request_id();
+    tracing::error!(event = "panic", %request_id, said = ?said, "a request panicked");
+    let data = serde_json::json!({ "request_id": request_id });
+    let error = RpcError::own(code::INTERNAL, "internal error", Some(data));
+    let mut response = Response::new(Body::full(response_error(None, error.raw.get())));
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// 16 random hexadecimal digits.
+fn request_id() -> String {
+    let mut bytes = [0_u8; 8];
+    if getrandom::fill(&mut bytes).is_err() {
+        return "0".to_owned();
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The service of the admin listener.
+#[must_use]
+pub fn admin_service(admin: Arc<Admin>) -> McpService {
+    BoxCloneSyncService::new(service_fn(move |request: Request<Incoming>| {
+        let admin = Arc::clone(&admin);
+        async move { Ok(admin.answer(&request)) }
+    }))
+}

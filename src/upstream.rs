@@ -1,0 +1,44 @@
+//! The client side: everything between a [`Call`](crate::exchange::Call) and a real MCP server.
+//!
+//! A [`Set`] holds one [`Link`] per upstream. Behind a link one task (`link/keeper.rs`) settles which revision the
+//! upstream speaks (`connect.rs`), lists everything it offers (`listing.rs`), hears of its changes
+//! (`legacy/stream.rs`, `modern/listen.rs`) and publishes its [`Presence`](crate::catalog::Presence). Calls do not
+//! pass through that task: they go from the link through its limits (`link/calling.rs`) to the peer, which is either
+//! `legacy.rs` (sessions) or `modern.rs` (stateless); the two do not know each other.
+//!
+//! Invariants: an upstream is never waited for except by its own calls. A call is sent at most twice, by the rules
+//! in `fault.rs`. Dropping a reply cancels the call. What clients send to Weir does not reach an upstream unless a
+//! call carries it: requests are built from nothing (`http.rs`).
+
+mod announce;
+mod backoff;
+mod builtin;
+mod chores;
+mod connect;
+mod conversation;
+mod credential;
+mod emit;
+mod fault;
+mod gate;
+mod http;
+mod ids;
+mod legacy;
+mod link;
+mod listing;
+mod messages;
+mod metrics;
+mod modern;
+mod pace;
+mod peer;
+mod reading;
+mod set;
+mod status;
+mod way;
+
+pub use link::Link;
+pub use metrics::Metrics;
+pub use set::{Set, StartError};
+pub use status::{LastError, Status};
+
+#[cfg(test)]
+mod tests;

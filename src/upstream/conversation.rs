@@ -1,0 +1,118 @@
+//! One request on its way: what of the messages in its answer belongs to whom.
+
+use bytes::Bytes;
+
+use super::emit::Emitter;
+use super::fault::Fault;
+use super::messages::Messages;
+use super::pace::Pace;
+use super::reading::{Incoming, read};
+use crate::exchange::{Call, Event, Reason};
+use crate::jsonrpc::{Id, Object, RpcError};
+use crate::protocol::{LogLevel, meta, notification};
+
+/// What an upstream answered.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// A result, raw.
+    Result(Bytes),
+    /// An error.
+    Error(RpcError),
+}
+
+/// Where the events of a request go.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Audience<'a> {
+    pub(super) call: &'a Call,
+    pub(super) emitter: &'a Emitter,
+    pub(super) pace: &'a Pace,
+}
+
+/// A request and its id towards the upstream, which is its progress token too. A request of Weir's own has no
+/// audience: nobody hears of its progress.
+#[derive(Debug)]
+pub(super) struct Conversation<'a> {
+    pub(super) id: Id,
+    pub(super) audience: Option<Audience<'a>>,
+}
+
+impl Conversation<'_> {
+    /// The progress token for the upstream, if the client wants progress.
+    pub(super) fn token(&self) -> Option<&str> {
+        self.audience.and_then(|audience| audience.call.progress_token.as_ref()).map(|_| self.id.as_json())
+    }
+
+    /// The least severe log message that is wanted.
+    pub(super) fn log_level(&self) -> Option<LogLevel> {
+        self.audience.and_then(|audience| audience.call.log_level)
+    }
+
+    /// The request leaves now.
+    pub(super) fn written(&self) {
+        if let Some(audience) = self.audience {
+            audience.pace.written();
+        }
+    }
+
+    /// Reads messages until the answer; `None` where they end without it. Messages that belong to nobody (other
+    /// ids, other notifications, garbage between events) are dropped; a document without the answer is not MCP.
+    pub(super) async fn hear(
+        &self,
+        messages: &mut Messages,
+        question: impl Fn(&Id, &str),
+    ) -> Result<Option<Told>, Fault> {
+        let is_document = messages.is_document();
+        while let Some(message) = messages.next().await? {
+            let Ok(incoming) = read(&message) else { continue };
+            match incoming {
+                Incoming::Result { id, result } if id == self.id => return Ok(Some(Told::Result(result))),
+                Incoming::Error { id, error } if self.is_answer(id.as_ref(), is_document) => {
+                    return Ok(Some(Told::Error(error)));
+                }
+                Incoming::Notice { method, params } => self.notice(&method, params).await,
+                Incoming::Question { id, method } => question(&id, &method),
+                Incoming::Result { .. } | Incoming::Error { .. } => {}
+            }
+        }
+        if is_document { Err(Fault::sent(Reason::NotMcp)) } else { Ok(None) }
+    }
+
+    /// An error without an id in a document of its own can only be about the one request that was posted.
+    pub(super) fn is_answer(&self, id: Option<&Id>, is_document: bool) -> bool {
+        id.map_or(is_document, |id| *id == self.id)
+    }
+
+    /// The stream was closed, and the upstream wants to be asked again.
+    pub(super) async fn paused(&self, retry: Option<std::time::Duration>) {
+        if let Some(audience) = self.audience {
+            audience.emitter.emit(Event::Paused(retry)).await;
+        }
+    }
+
+    async fn notice(&self, method: &str, params: String) {
+        let Some(audience) = self.audience else { return };
+        match method {
+            notification::PROGRESS if self.is_mine(&params) => {
+                audience.pace.extend();
+                audience.emitter.emit(Event::Progress(params)).await;
+            }
+            notification::MESSAGE => {
+                if let Some(level) = self.wanted_level(&params) {
+                    audience.emitter.emit(Event::Log(level, params)).await;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_mine(&self, params: &str) -> bool {
+        let Some(token) = self.token() else { return false };
+        Object::open(params).is_some_and(|params| params.get(meta::PROGRESS_TOKEN) == Some(token))
+    }
+
+    fn wanted_level(&self, params: &str) -> Option<LogLevel> {
+        let least = self.log_level()?;
+        let level = LogLevel::parse(&Object::open(params)?.text("level")?)?;
+        (level >= least).then_some(level)
+    }
+}

@@ -1,0 +1,142 @@
+//! HTTP towards one upstream: the only place that knows reqwest.
+//!
+//! A request is built from nothing: the head that the caller of [`Http`] gives, the operator's credential, and what
+//! HTTP itself needs. No header of a client gets here (`forward_headers` will, once a call carries them). No proxy
+//! of the environment is used, no compressed answer is asked for, and no redirect is followed but a 307 or 308 to
+//! the same scheme, host and port, which keeps method and body. Addresses never reach a log line: only the kind of
+//! an error does.
+
+mod answered;
+mod gunzip;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderValue};
+use reqwest::{Method, Request, Response, Url};
+
+use super::credential;
+use super::fault::Fault;
+use crate::config::Upstream;
+use crate::exchange::Reason;
+
+pub(super) use answered::{Answered, Body, Form};
+
+/// Both media types on every POST, whatever the client wants (2025-11-25 and 2026-07-28, transports).
+const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+const ACCEPT_EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const MOST_REDIRECTS: usize = 3;
+
+/// Servers of Node and of uvicorn close a connection that was idle for 5 s. Weir lets go first, so that no call is
+/// written into a connection that is just being closed, which would end in "outcome unknown".
+const IDLE_CONNECTION: Duration = Duration::from_secs(4);
+/// Finds out that the host behind a quiet standing stream is gone.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+
+/// Why no client could be made for an upstream.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BuildError {
+    /// The URL is not one that HTTP can be spoken to.
+    #[error("the URL cannot be used")]
+    Url,
+    /// A header of the credential holds a character that no header may hold.
+    #[error("the credential cannot stand in a header")]
+    Credential,
+    /// TLS could not be set up.
+    #[error("the HTTP client cannot be set up")]
+    Client(#[source] reqwest::Error),
+}
+
+/// The way to one upstream.
+#[derive(Debug)]
+pub(super) struct Http {
+    client: reqwest::Client,
+    url: Url,
+    credential: HeaderMap,
+    largest: usize,
+}
+
+impl Http {
+    /// Prepares the way to an endpoint. Does not connect.
+    pub(super) fn new(endpoint: &http::Uri, upstream: &Upstream) -> Result<Self, BuildError> {
+        let url = Url::parse(&endpoint.to_string()).map_err(|_url| BuildError::Url)?;
+        let credential = credential::headers(&upstream.credential).ok_or(BuildError::Credential)?;
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("weir/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .no_proxy()
+            .http1_only()
+            .connect_timeout(upstream.timeout.connect)
+            .pool_idle_timeout(IDLE_CONNECTION)
+            .tcp_keepalive(KEEPALIVE)
+            .build()
+            .map_err(BuildError::Client)?;
+        Ok(Self { client, url, credential, largest: upstream.limits.answer })
+    }
+
+    /// Posts one JSON-RPC message.
+    pub(super) async fn post(&self, mut head: HeaderMap, body: String) -> Result<Answered, Fault> {
+        head.insert(ACCEPT, ACCEPT_BOTH);
+        head.insert(CONTENT_TYPE, JSON);
+        self.send(Method::POST, head, Bytes::from(body)).await
+    }
+
+    /// Opens a standing stream, or resumes one.
+    pub(super) async fn get(&self, mut head: HeaderMap) -> Result<Answered, Fault> {
+        head.insert(ACCEPT, ACCEPT_EVENTS);
+        self.send(Method::GET, head, Bytes::new()).await
+    }
+
+    /// Ends a session.
+    pub(super) async fn delete(&self, head: HeaderMap) -> Result<Answered, Fault> {
+        self.send(Method::DELETE, head, Bytes::new()).await
+    }
+
+    async fn send(&self, method: Method, mut head: HeaderMap, body: Bytes) -> Result<Answered, Fault> {
+        head.extend(self.credential.clone());
+        let mut url = self.url.clone();
+        let mut hops = 0;
+        loop {
+            let mut request = Request::new(method.clone(), url);
+            *request.headers_mut() = head.clone();
+            if method == Method::POST {
+                *request.body_mut() = Some(body.clone().into());
+            }
+            let response = self.client.execute(request).await.map_err(|error| fault(&error))?;
+            match self.redirected(&response) {
+                Some(next) if hops < MOST_REDIRECTS => url = next,
+                _ => return Ok(Answered::new(response, self.largest)),
+            }
+            hops += 1;
+        }
+    }
+
+    /// Where a redirect leads that may be followed with method, body and credential.
+    fn redirected(&self, response: &Response) -> Option<Url> {
+        if !matches!(response.status().as_u16(), 307 | 308) {
+            return None;
+        }
+        let location = response.headers().get(LOCATION)?.to_str().ok()?;
+        let next = response.url().join(location).ok()?;
+        (next.origin() == self.url.origin()).then_some(next)
+    }
+}
+
+/// What an error of the client means. The error itself may name an address, so it is logged without one.
+fn fault(error: &reqwest::Error) -> Fault {
+    let fault = if error.is_connect() {
+        Fault::unsent(Reason::Unreachable)
+    } else if error.is_builder() {
+        Fault::unsent(Reason::NotMcp)
+    } else if error.is_timeout() {
+        Fault::sent(Reason::TimedOut)
+    } else {
+        Fault::sent(Reason::Ended)
+    };
+    tracing::debug!(fault = %fault, "a request to an upstream failed");
+    fault
+}

@@ -1,0 +1,119 @@
+//! The head and body of an upstream's answer.
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderValue;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use reqwest::Response;
+
+use super::gunzip::Gunzip;
+use crate::exchange::Reason;
+use crate::protocol::headers;
+use crate::upstream::fault::Fault;
+
+/// What the body is, by its `Content-Type`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::upstream) enum Form {
+    /// One JSON document.
+    Json,
+    /// Server-sent events.
+    Events,
+    /// Neither, or nothing.
+    Other,
+}
+
+/// An answer whose body has not been read.
+#[derive(Debug)]
+pub(in crate::upstream) struct Answered {
+    /// The HTTP status.
+    pub(in crate::upstream) status: u16,
+    /// What the body is.
+    pub(in crate::upstream) form: Form,
+    /// The session header, which means something on the answer to `initialize` only.
+    pub(in crate::upstream) session: Option<HeaderValue>,
+    /// The body.
+    pub(in crate::upstream) body: Body,
+}
+
+/// A body being read, unpacked where needed, each chunk within the upstream's limit.
+#[derive(Debug)]
+pub(in crate::upstream) struct Body {
+    response: Response,
+    packing: Packing,
+    largest: usize,
+}
+
+#[derive(Debug)]
+enum Packing {
+    Plain,
+    Gzip(Box<Gunzip>),
+    Unknown,
+}
+
+impl Answered {
+    pub(super) fn new(response: Response, largest: usize) -> Self {
+        let text = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let media = text(CONTENT_TYPE).and_then(|value| value.split(';').next()).unwrap_or_default().trim();
+        let form = if media.eq_ignore_ascii_case("application/json") {
+            Form::Json
+        } else if media.eq_ignore_ascii_case("text/event-stream") {
+            Form::Events
+        } else {
+            Form::Other
+        };
+        let packing = match text(CONTENT_ENCODING).unwrap_or("identity").trim().to_ascii_lowercase().as_str()
+        {
+            "" | "identity" => Packing::Plain,
+            "gzip" | "x-gzip" => Packing::Gzip(Box::new(Gunzip::new(largest))),
+            _ => Packing::Unknown,
+        };
+        Self {
+            status: response.status().as_u16(),
+            form,
+            session: response.headers().get(headers::SESSION_ID).cloned(),
+            body: Body { response, packing, largest },
+        }
+    }
+
+    /// Whether the status is a success.
+    pub(in crate::upstream) fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+}
+
+impl Body {
+    /// The largest document or event that may stand in the body.
+    pub(in crate::upstream) fn largest(&self) -> usize {
+        self.largest
+    }
+
+    /// The next bytes; `None` at the end.
+    pub(in crate::upstream) async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        let chunk = self.response.chunk().await.map_err(|error| super::fault(&error))?;
+        match (chunk, &mut self.packing) {
+            (_, Packing::Unknown) => Err(Fault::sent(Reason::NotMcp)),
+            (Some(packed), Packing::Gzip(gunzip)) => gunzip.feed(&packed).map(Some),
+            (chunk, _) => Ok(chunk),
+        }
+    }
+
+    /// The whole body. A body that came in one piece is not copied.
+    pub(in crate::upstream) async fn whole(&mut self) -> Result<Bytes, Fault> {
+        let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
+        let Some(second) = self.within(first.len()).await? else { return Ok(first) };
+        let mut whole = BytesMut::with_capacity((first.len() + second.len()) * 2);
+        whole.extend_from_slice(&first);
+        whole.extend_from_slice(&second);
+        while let Some(more) = self.within(whole.len()).await? {
+            whole.extend_from_slice(&more);
+        }
+        Ok(whole.freeze())
+    }
+
+    async fn within(&mut self, so_far: usize) -> Result<Option<Bytes>, Fault> {
+        let chunk = self.chunk().await?;
+        if so_far + chunk.as_ref().map_or(0, Bytes::len) > self.largest {
+            return Err(Fault::sent(Reason::TooLarge));
+        }
+        Ok(chunk)
+    }
+}

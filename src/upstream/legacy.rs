@@ -1,0 +1,203 @@
+//! An upstream of the revisions up to 2025-11-25: sessions, and answers that can be resumed.
+//!
+//! Owns how a call is written for such an upstream and what its answers mean. Sessions come from [`Pool`]; a call
+//! whose session turns out to be forgotten is missed with the cure of sending it again, in a new one. A call that is
+//! given up (dropped, timed out) is cancelled with `notifications/cancelled` and the id that the upstream saw.
+
+mod handshake;
+mod outstanding;
+mod pool;
+mod session;
+mod stream;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+
+use super::chores::Chore;
+use super::conversation::{Audience, Conversation, Told};
+use super::fault::{Cure, Fault, Miss};
+use super::http::{Answered, Form};
+use super::messages::{Messages, Resume};
+use super::reading::{Incoming, read};
+use super::way::Way;
+use crate::exchange::Reason;
+use crate::jsonrpc::{Edit, Object, Text, request};
+use crate::protocol::{LogLevel, Method, Offer, Revision, code, headers, meta};
+
+pub(super) use handshake::{Opened, Refused, open};
+use outstanding::Outstanding;
+pub(super) use pool::{Key, Lease, Pool};
+pub(super) use session::Session;
+pub(super) use stream::listen;
+
+/// How long to wait before a stream is resumed, where the upstream does not say.
+const RETRY: Duration = Duration::from_secs(1);
+/// So often is a stream asked for in vain before the call is given up.
+const MOST_RESUMES: u32 = 5;
+/// How long `logging/setLevel` may hold up a call.
+const SET_LEVEL: Duration = Duration::from_secs(2);
+
+/// A legacy upstream.
+#[derive(Debug)]
+pub(super) struct Peer {
+    pub(super) way: Way,
+    pub(super) pool: Arc<Pool>,
+    pub(super) revision: Revision,
+    pub(super) offer: Offer,
+    pub(super) instructions: Option<String>,
+}
+
+impl Peer {
+    /// Makes one attempt at a call, in the session of its caller.
+    pub(super) async fn attempt(&self, audience: Audience<'_>) -> Result<Told, Miss> {
+        let call = audience.call;
+        let lease = self.pool.lease(self.pool.key(&call.caller)).await?;
+        if let Some(level) = call.log_level {
+            self.lower_log_level(&lease, level).await;
+        }
+        let talk = Conversation { id: self.way.ids.next(), audience: Some(audience) };
+        let params = with_token(&call.params, talk.token());
+        let mut outstanding = Outstanding::new(self.pool.chores(), &lease, &talk.id);
+        let told = self.converse(&talk, &lease, request(Some(&talk.id), call.method.as_str(), &params)).await;
+        let is_given_up = matches!(&told, Err(miss) if miss.fault.reason == Reason::TooLarge);
+        if !is_given_up {
+            outstanding.settle();
+        }
+        told
+    }
+
+    /// Asks something for Weir itself, in the session of its listing, which is opened again where it was lost.
+    pub(super) async fn ask(&self, method: Method, params: &str) -> Result<Told, Fault> {
+        let first = self.ask_once(method, params).await;
+        match first {
+            Err(miss) if miss.cure == Cure::Resend => {
+                self.ask_once(method, params).await.map_err(|miss| miss.fault)
+            }
+            told => told.map_err(|miss| miss.fault),
+        }
+    }
+
+    async fn ask_once(&self, method: Method, params: &str) -> Result<Told, Miss> {
+        let lease = self.pool.lease(Key::Listing).await?;
+        let talk = Conversation { id: self.way.ids.next(), audience: None };
+        self.converse(&talk, &lease, request(Some(&talk.id), method.as_str(), params)).await
+    }
+
+    async fn converse(&self, talk: &Conversation<'_>, lease: &Lease, body: String) -> Result<Told, Miss> {
+        talk.written();
+        let answered = self.way.http.post(lease.session().head(), body).await?;
+        if !answered.is_success() {
+            return self.refused(talk, lease, answered).await;
+        }
+        let mut messages = Messages::of(answered)?;
+        lease.session().has_worked();
+        loop {
+            let question = |id: &_, method: &str| {
+                let reply = handshake::reply_to_question(id, method);
+                self.pool.chores().add(Chore::Post(lease.session().head(), reply));
+            };
+            match talk.hear(&mut messages, question).await {
+                Ok(Some(Told::Error(error))) => return self.judged(Told::Error(error)),
+                Ok(Some(told)) => return Ok(told),
+                Ok(None) => {}
+                Err(fault) if fault == Fault::sent(Reason::Ended) => {}
+                Err(fault) => return Err(fault.into()),
+            }
+            let point = messages.resume().ok_or_else(|| Fault::sent(Reason::Ended))?;
+            messages = self.resumed(talk, lease, point).await?;
+        }
+    }
+
+    /// Takes a broken stream up again (2025-11-25, transports, "Resumability and Redelivery").
+    async fn resumed(
+        &self,
+        talk: &Conversation<'_>,
+        lease: &Lease,
+        point: Resume,
+    ) -> Result<Messages, Fault> {
+        let ended = || Fault::sent(Reason::Ended);
+        let last = HeaderValue::from_str(&point.last_event_id).map_err(|_invalid| ended())?;
+        talk.paused(point.retry).await;
+        for _ in 0..MOST_RESUMES {
+            tokio::time::sleep(point.retry.unwrap_or(RETRY)).await;
+            let mut head = lease.session().head();
+            head.insert(HeaderName::from_static(headers::LAST_EVENT_ID), last.clone());
+            match self.way.http.get(head).await {
+                Ok(answered) if answered.is_success() && answered.form == Form::Events => {
+                    return Ok(Messages::of(answered)?.resumed(point));
+                }
+                Ok(answered) if answered.status < 500 && answered.status != 429 => return Err(ended()),
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Err(ended())
+    }
+
+    /// What a status that is no success means.
+    async fn refused(
+        &self,
+        talk: &Conversation<'_>,
+        lease: &Lease,
+        mut answered: Answered,
+    ) -> Result<Told, Miss> {
+        let fault = Fault::status(answered.status);
+        if fault.reason == Reason::Credential || fault.may_have_run {
+            return Err(fault.into());
+        }
+        let text = answered.body.whole().await.unwrap_or_default();
+        let error = (answered.form == Form::Json).then(|| read(&text).ok()).flatten();
+        let (own, error) = match error {
+            Some(Incoming::Error { id, error }) if talk.is_answer(id.as_ref(), true) => {
+                (id.is_some(), Some(error))
+            }
+            _ => (false, None),
+        };
+        let is_unknown_method = error.as_ref().is_some_and(|error| error.code == code::METHOD_NOT_FOUND);
+        let is_lost = match answered.status {
+            404 => !(own && is_unknown_method),
+            400 => !own,
+            _ => false,
+        };
+        if is_lost && lease.session().can_be_lost() {
+            self.pool.lose(lease);
+            return Err(Miss { fault, cure: Cure::Resend });
+        }
+        error.map_or(Err(fault.into()), |error| self.judged(Told::Error(error)))
+    }
+
+    fn judged(&self, told: Told) -> Result<Told, Miss> {
+        match told {
+            Told::Error(error) if self.way.upstream.credential_error_codes.contains(&error.code) => {
+                Err(Fault::unsent(Reason::Credential).into())
+            }
+            told => Ok(told),
+        }
+    }
+
+    /// Asks for log messages that nobody in the session wanted before. What it answers does not matter: a server
+    /// that refuses sends what it sends.
+    async fn lower_log_level(&self, lease: &Lease, level: LogLevel) {
+        if !self.offer.logging || !lease.session().lowers_log_level(level as u8) {
+            return;
+        }
+        let mut params = Text::object();
+        params.text("level", level.as_str());
+        let talk = Conversation { id: self.way.ids.next(), audience: None };
+        let body = request(Some(&talk.id), Method::SetLevel.as_str(), &params.close());
+        let asked = Box::pin(self.converse(&talk, lease, body));
+        if tokio::time::timeout(SET_LEVEL, asked).await.is_err() {
+            tracing::debug!(upstream = %self.way.upstream.name, "no answer to logging/setLevel");
+        }
+    }
+}
+
+/// The params as they came, with Weir's progress token where progress is wanted.
+fn with_token(params: &str, token: Option<&str>) -> String {
+    let Some(token) = token else { return params.to_owned() };
+    let params = Object::open(params).unwrap_or_default();
+    let old = params.object("_meta").unwrap_or_default();
+    let new = Edit::new().set(meta::PROGRESS_TOKEN, token).apply(&old);
+    Edit::new().set("_meta", new).apply(&params)
+}

@@ -1,0 +1,165 @@
+//! `initialize` and `notifications/initialized`.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue};
+
+use super::session::Session;
+use crate::exchange::Reason;
+use crate::jsonrpc::{Id, Object, RpcError, Text, request, response_error, response_result};
+use crate::protocol::{Method, Offer, Revision, code, notification};
+use crate::upstream::fault::Fault;
+use crate::upstream::http::{Answered, Form, Http};
+use crate::upstream::messages::Messages;
+use crate::upstream::reading::{Incoming, read, read_document};
+
+/// A session that has been opened, and what the upstream said when it was.
+#[derive(Debug)]
+pub(in crate::upstream) struct Opened {
+    /// The session.
+    pub(in crate::upstream) session: Session,
+    /// The revision that was agreed on.
+    pub(in crate::upstream) revision: Revision,
+    /// What the upstream offers.
+    pub(in crate::upstream) offer: Offer,
+    /// Its instructions.
+    pub(in crate::upstream) instructions: Option<String>,
+}
+
+/// Why no session was opened.
+#[derive(Debug)]
+pub(in crate::upstream) enum Refused {
+    /// The upstream is at fault.
+    Fault(Fault),
+    /// It does not want this `initialize`; another revision may suit it. Its words, and the fault if none does.
+    Version(String, Fault),
+}
+
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl Refused {
+    /// The fault that it comes down to.
+    pub(in crate::upstream) fn into_fault(self) -> Fault {
+        match self {
+            Self::Fault(fault) | Self::Version(_, fault) => fault,
+        }
+    }
+}
+
+/// Opens a session in a revision. No version header goes along: none has been agreed on yet.
+pub(in crate::upstream) async fn open(
+    http: &Http,
+    id: &Id,
+    revision: Revision,
+    credential_codes: &[i64],
+) -> Result<Opened, Refused> {
+    let body = request(Some(id), Method::Initialize.as_str(), &params(revision));
+    let answered = http.post(HeaderMap::new(), body).await?;
+    if !answered.is_success() {
+        return Err(refusal(answered, id, credential_codes).await);
+    }
+    let given = answered.session.clone();
+    let result = match answer(http, answered, id, given.as_ref()).await? {
+        Ok(result) => result,
+        Err(error) if credential_codes.contains(&error.code) => {
+            return Err(Fault::unsent(Reason::Credential).into());
+        }
+        Err(error) => {
+            return Err(Refused::Version(error.raw.get().to_owned(), Fault::unsent(Reason::NotMcp)));
+        }
+    };
+    let opened = opened(&result, given.as_ref(), revision).ok_or_else(|| Fault::unsent(Reason::NotMcp))?;
+    let initialized = request(None, notification::INITIALIZED, "");
+    let answered = http.post(opened.session.head(), initialized).await?;
+    if !answered.is_success() {
+        return Err(Fault::status(answered.status).into());
+    }
+    Ok(opened)
+}
+
+fn params(revision: Revision) -> String {
+    let mut info = Text::object();
+    info.text("name", "weir");
+    info.text("version", env!("CARGO_PKG_VERSION"));
+    let mut params = Text::object();
+    params.text("protocolVersion", revision.as_str());
+    params.member("capabilities", "{}");
+    params.member("clientInfo", &info.close());
+    params.close()
+}
+
+/// Reads the answer to `initialize`. A ping on its stream is answered at once.
+async fn answer(
+    http: &Http,
+    answered: Answered,
+    id: &Id,
+    session: Option<&HeaderValue>,
+) -> Result<Result<Bytes, RpcError>, Fault> {
+    let mut messages = Messages::of(answered)?;
+    while let Some(message) = messages.next().await? {
+        let incoming = if messages.is_document() {
+            read_document(&message)?
+        } else {
+            let Ok(incoming) = read(&message) else { continue };
+            incoming
+        };
+        match incoming {
+            Incoming::Result { id: of, result } if of == *id => return Ok(Ok(result)),
+            Incoming::Error { id: of, error } if of.as_ref().is_none_or(|of| of == id) => {
+                return Ok(Err(error));
+            }
+            Incoming::Question { id, method } => {
+                let head = Session::new(session, Revision::V2024_11_05).head();
+                http.post(head, reply_to_question(&id, &method)).await?;
+            }
+            Incoming::Result { .. } | Incoming::Error { .. } | Incoming::Notice { .. } => {}
+        }
+    }
+    Err(Fault::sent(Reason::Ended))
+}
+
+/// What Weir answers to a request of an upstream: it can be pinged, and asked nothing else.
+pub(super) fn reply_to_question(id: &Id, method: &str) -> String {
+    if method == Method::Ping.as_str() {
+        return response_result(id, "{}");
+    }
+    response_error(Some(id), RpcError::own(code::METHOD_NOT_FOUND, "Method not found", None).raw.get())
+}
+
+fn opened(result: &Bytes, session: Option<&HeaderValue>, asked: Revision) -> Option<Opened> {
+    let result = Object::open(std::str::from_utf8(result).ok()?)?;
+    let revision = match result.text("protocolVersion") {
+        Some(named) => Revision::parse(&named).filter(|revision| *revision < Revision::V2026_07_28)?,
+        None => asked,
+    };
+    Some(Opened {
+        session: Session::new(session, revision),
+        revision,
+        offer: Offer::read(result.get("capabilities").unwrap_or("{}")),
+        instructions: result.text("instructions").filter(|text| !text.is_empty()),
+    })
+}
+
+/// What a refused `initialize` means.
+async fn refusal(mut answered: Answered, id: &Id, credential_codes: &[i64]) -> Refused {
+    let fault = Fault::status(answered.status);
+    let is_client_error = matches!(answered.status, 400 | 402 | 404..=428 | 430..=499);
+    if !is_client_error {
+        return fault.into();
+    }
+    let text = answered.body.whole().await.unwrap_or_default();
+    let error = (answered.form == Form::Json).then(|| read(&text).ok()).flatten();
+    match error {
+        Some(Incoming::Error { error, .. }) if credential_codes.contains(&error.code) => {
+            Fault::unsent(Reason::Credential).into()
+        }
+        Some(Incoming::Error { id: of, error }) if of.as_ref().is_none_or(|of| of == id) => {
+            Refused::Version(error.raw.get().to_owned(), fault)
+        }
+        _ if answered.status == 400 => Refused::Version(String::from_utf8_lossy(&text).into_owned(), fault),
+        _ => fault.into(),
+    }
+}

@@ -1,0 +1,277 @@
+//! The sessions of one legacy upstream, by who may use them.
+//!
+//! A session is opened at its first use, by one task however many wait for it, and that task goes on when they go
+//! away. Whoever finds that the upstream has forgotten a session says so once ([`Pool::lose`]); the next use opens
+//! a new one. A session that nobody wants any more when its opening ends is ended at once. An upstream that gives no
+//! session id has nothing to share: everybody uses the session of Weir's own listing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use tokio::sync::watch;
+
+use super::handshake;
+use super::session::Session;
+use crate::config::Sharing;
+use crate::exchange::{Caller, Reason, SessionKey};
+use crate::principal::Subject;
+use crate::protocol::Revision;
+use crate::task::TaskGroup;
+use crate::upstream::chores::{self, Chore, Chores};
+use crate::upstream::fault::Fault;
+use crate::upstream::way::Way;
+
+/// Who may use a session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in crate::upstream) enum Key {
+    /// Weir itself, to list and to listen.
+    Listing,
+    /// One client session.
+    Client(SessionKey),
+    /// One principal.
+    Principal(Subject),
+    /// Everybody.
+    Shared,
+    /// One call.
+    Call(u64),
+}
+
+#[derive(Debug, Clone)]
+enum Opening {
+    Pending,
+    Ready(Arc<Session>),
+    Failed(Fault),
+}
+
+#[derive(Debug)]
+struct Slot {
+    number: u64,
+    state: watch::Receiver<Opening>,
+}
+
+/// The sessions.
+#[derive(Debug)]
+pub(in crate::upstream) struct Pool {
+    way: Way,
+    revision: Revision,
+    chores: Chores,
+    tasks: TaskGroup,
+    slots: DashMap<Key, Slot>,
+    numbers: AtomicU64,
+    has_ids: AtomicBool,
+}
+
+/// A session in use.
+#[derive(Debug)]
+pub(in crate::upstream) struct Lease {
+    key: Key,
+    session: Arc<Session>,
+    _ends: Option<Ends>,
+}
+
+/// Ends a session that was opened for one call.
+#[derive(Debug)]
+struct Ends {
+    pool: Arc<Pool>,
+    key: Key,
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        self.pool.end(&self.key);
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.session.finish();
+    }
+}
+
+impl Lease {
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+}
+
+impl Pool {
+    /// A pool that speaks one revision.
+    pub(in crate::upstream) fn new(way: Way, revision: Revision, tasks: &TaskGroup) -> Arc<Self> {
+        let tasks = tasks.child("sessions");
+        let chores = Chores::start(Arc::clone(&way.http), &tasks);
+        let (numbers, has_ids) = (AtomicU64::new(0), AtomicBool::new(true));
+        let pool = Arc::new(Self { way, revision, chores, tasks, slots: DashMap::new(), numbers, has_ids });
+        pool.tasks
+            .spawn_until_cancelled("idle sessions", sweep(Arc::downgrade(&pool), pool.way.upstream.idle));
+        pool
+    }
+
+    /// Where cancellations and answers to questions go.
+    pub(super) fn chores(&self) -> &Chores {
+        &self.chores
+    }
+
+    /// Takes a session that was opened elsewhere as that of Weir's own listing; an older one is ended.
+    pub(in crate::upstream) fn adopt(&self, session: Session) {
+        self.has_ids.store(session.has_id(), Ordering::Relaxed);
+        let (_, state) = watch::channel(Opening::Ready(Arc::new(session)));
+        let slot = Slot { number: self.numbers.fetch_add(1, Ordering::Relaxed), state };
+        if let Some(old) = self.slots.insert(Key::Listing, slot) {
+            self.ended(&old);
+        }
+    }
+
+    /// Whose session a caller uses.
+    pub(super) fn key(&self, caller: &Caller) -> Key {
+        let principal = || Key::Principal(caller.principal.subject.clone());
+        let is_named = caller.principal.is_named();
+        match (self.way.upstream.sessions, caller.session) {
+            _ if !self.has_ids.load(Ordering::Relaxed) => Key::Listing,
+            (Sharing::Shared, _) => Key::Shared,
+            (Sharing::Principal, _) if is_named => principal(),
+            (Sharing::Client | Sharing::Principal, Some(session)) => Key::Client(session),
+            (Sharing::Client | Sharing::Principal, None) if is_named || caller.on_loopback => principal(),
+            (Sharing::Client | Sharing::Principal, None) => {
+                Key::Call(self.numbers.fetch_add(1, Ordering::Relaxed))
+            }
+        }
+    }
+
+    /// The session of a key, opened where there is none.
+    pub(in crate::upstream) async fn lease(self: &Arc<Self>, key: Key) -> Result<Lease, Fault> {
+        let ends = matches!(key, Key::Call(_)).then(|| Ends { pool: Arc::clone(self), key: key.clone() });
+        let mut state = self.state(&key);
+        let opening = state.wait_for(|opening| !matches!(opening, Opening::Pending)).await;
+        match opening.as_deref() {
+            Ok(Opening::Ready(session)) => {
+                session.begin();
+                Ok(Lease { key, session: Arc::clone(session), _ends: ends })
+            }
+            Ok(Opening::Failed(fault)) => Err(fault.clone()),
+            Ok(Opening::Pending) | Err(_) => Err(Fault::unsent(Reason::Removed)),
+        }
+    }
+
+    /// The upstream has forgotten a session: the next use of its key opens a new one. Says it for this session only,
+    /// so of many calls that find out together one opening comes.
+    pub(super) fn lose(&self, lease: &Lease) {
+        self.slots.remove_if(&lease.key, |_, slot| match &*slot.state.borrow() {
+            Opening::Ready(session) => Arc::ptr_eq(session, &lease.session),
+            Opening::Pending | Opening::Failed(_) => false,
+        });
+    }
+
+    /// The session of a key, where one is open.
+    pub(in crate::upstream) fn current(&self, key: &Key) -> Option<Arc<Session>> {
+        self.slots.get(key).and_then(|slot| ready(&slot))
+    }
+
+    /// Ends the session of a client session.
+    pub(in crate::upstream) fn end_client(&self, session: SessionKey) {
+        self.end(&Key::Client(session));
+    }
+
+    fn end(&self, key: &Key) {
+        if let Some((_, slot)) = self.slots.remove(key) {
+            self.ended(&slot);
+        }
+    }
+
+    /// Ends all sessions and waits for it, as long as the caller wants.
+    pub(in crate::upstream) async fn close(&self) {
+        let sessions: Vec<Arc<Session>> = self.slots.iter().filter_map(|slot| ready(&slot)).collect();
+        self.slots.clear();
+        let ends = sessions
+            .iter()
+            .filter(|session| session.has_id())
+            .map(|session| chores::done(&self.way.http, Chore::Delete(session.head())));
+        futures_util::future::join_all(ends).await;
+        self.tasks.cancel();
+    }
+
+    fn ended(&self, slot: &Slot) {
+        if let Some(session) = ready(slot).filter(|session| session.has_id()) {
+            self.chores.add(Chore::Delete(session.head()));
+        }
+    }
+
+    fn state(self: &Arc<Self>, key: &Key) -> watch::Receiver<Opening> {
+        match self.slots.entry(key.clone()) {
+            Entry::Occupied(slot) => slot.get().state.clone(),
+            Entry::Vacant(place) => {
+                let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+                let (sender, state) = watch::channel(Opening::Pending);
+                place.insert(Slot { number, state: state.clone() });
+                let pool = Arc::clone(self);
+                let key = key.clone();
+                self.tasks.spawn_until_cancelled("open a session", async move {
+                    pool.open(key, number, sender).await;
+                });
+                state
+            }
+        }
+    }
+
+    async fn open(&self, key: Key, number: u64, state: watch::Sender<Opening>) {
+        let opening = match self.initialize().await {
+            Ok(session) => Opening::Ready(Arc::new(session)),
+            Err(fault) => {
+                self.slots.remove_if(&key, |_, slot| slot.number == number);
+                Opening::Failed(fault)
+            }
+        };
+        state.send_replace(opening.clone());
+        let Opening::Ready(session) = opening else { return };
+        if key == Key::Listing {
+            self.has_ids.store(session.has_id(), Ordering::Relaxed);
+        }
+        // Asked after the session can be seen: who takes the slot away before this sees it and ends it, who does so
+        // later leaves it to us.
+        if session.has_id() && self.slots.get(&key).is_none_or(|slot| slot.number != number) {
+            self.chores.add(Chore::Delete(session.head()));
+        }
+    }
+
+    async fn initialize(&self) -> Result<Session, Fault> {
+        let Way { http, ids, upstream } = &self.way;
+        let id = ids.next();
+        let opening = handshake::open(http, &id, self.revision, &upstream.credential_error_codes);
+        match tokio::time::timeout(upstream.timeout.call, opening).await {
+            Ok(Ok(opened)) => Ok(opened.session),
+            // Nothing of the caller's was sent yet, whatever became of the handshake.
+            Ok(Err(refused)) => Err(Fault::unsent(refused.into_fault().reason)),
+            Err(_elapsed) => Err(Fault::unsent(Reason::TimedOut)),
+        }
+    }
+
+    fn end_idle(&self, idle: Duration) {
+        let is_idle = |slot: &Slot| ready(slot).is_some_and(|session| session.is_idle(idle));
+        let found: Vec<Key> =
+            self.slots.iter().filter(|slot| is_idle(slot)).map(|slot| slot.key().clone()).collect();
+        for key in found.into_iter().filter(|key| *key != Key::Listing) {
+            if let Some((_, slot)) = self.slots.remove_if(&key, |_, slot| is_idle(slot)) {
+                self.ended(&slot);
+            }
+        }
+    }
+}
+
+fn ready(slot: &Slot) -> Option<Arc<Session>> {
+    match &*slot.state.borrow() {
+        Opening::Ready(session) => Some(Arc::clone(session)),
+        Opening::Pending | Opening::Failed(_) => None,
+    }
+}
+
+/// Ends what nobody uses, until the pool is gone.
+async fn sweep(pool: std::sync::Weak<Pool>, idle: Duration) {
+    let pause = (idle / 4).clamp(Duration::from_secs(1), Duration::from_secs(30));
+    loop {
+        tokio::time::sleep(pause).await;
+        let Some(pool) = pool.upgrade() else { return };
+        pool.end_idle(idle);
+    }
+}

@@ -1,0 +1,107 @@
+//! One session with a legacy upstream.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::time::Instant;
+
+use crate::protocol::{Revision, headers};
+
+/// The longest session id that is taken.
+const LONGEST_ID: usize = 4096;
+
+/// A session: the headers that stand for it, and what became of it.
+#[derive(Debug)]
+pub(in crate::upstream) struct Session {
+    head: HeaderMap,
+    has_id: bool,
+    worked: AtomicBool,
+    streams_refused: AtomicBool,
+    leases: AtomicUsize,
+    log_level: AtomicU8,
+    used: Mutex<Instant>,
+}
+
+impl Session {
+    /// A session as the answer to `initialize` made it.
+    pub(super) fn new(id: Option<&HeaderValue>, revision: Revision) -> Self {
+        let id = id.filter(|id| is_visible(id));
+        let mut head = HeaderMap::new();
+        if let Some(id) = id {
+            head.insert(HeaderName::from_static(headers::SESSION_ID), id.clone());
+        }
+        // The version header came with 2025-06-18; older servers do not know it.
+        if revision >= Revision::V2025_06_18 {
+            let version = HeaderValue::from_static(revision.as_str());
+            head.insert(HeaderName::from_static(headers::PROTOCOL_VERSION), version);
+        }
+        Self {
+            head,
+            has_id: id.is_some(),
+            worked: AtomicBool::new(false),
+            streams_refused: AtomicBool::new(false),
+            leases: AtomicUsize::new(0),
+            log_level: AtomicU8::new(u8::MAX),
+            used: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// The headers of every request in it.
+    pub(super) fn head(&self) -> HeaderMap {
+        self.head.clone()
+    }
+
+    /// Whether the upstream gave it an id. One without cannot be lost, shared or ended.
+    pub(super) fn has_id(&self) -> bool {
+        self.has_id
+    }
+
+    /// A request in it was answered.
+    pub(super) fn has_worked(&self) {
+        self.worked.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a refusal means that the upstream has forgotten it.
+    pub(super) fn can_be_lost(&self) -> bool {
+        self.has_id && self.worked.load(Ordering::Relaxed)
+    }
+
+    /// The upstream offers no standing stream in it.
+    pub(super) fn refuse_streams(&self) {
+        self.streams_refused.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a standing stream was refused in it.
+    pub(in crate::upstream) fn refuses_streams(&self) -> bool {
+        self.streams_refused.load(Ordering::Relaxed)
+    }
+
+    /// Notes that somebody wants log messages from this level on. True where that is more verbose than before.
+    pub(super) fn lowers_log_level(&self, level: u8) -> bool {
+        self.log_level.fetch_min(level, Ordering::Relaxed) > level
+    }
+
+    /// Somebody uses it.
+    pub(super) fn begin(&self) {
+        self.leases.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Somebody has finished with it.
+    pub(super) fn finish(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        self.leases.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Whether nobody has used it for so long.
+    pub(super) fn is_idle(&self, idle: Duration) -> bool {
+        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        self.leases.load(Ordering::Relaxed) == 0 && used.elapsed() >= idle
+    }
+}
+
+/// Session ids hold visible ASCII only (2025-11-25, transports, "Session Management").
+fn is_visible(id: &HeaderValue) -> bool {
+    !id.is_empty() && id.len() <= LONGEST_ID && id.as_bytes().iter().all(|byte| (0x21..=0x7e).contains(byte))
+}

@@ -1,0 +1,74 @@
+//! The living relation to one upstream.
+//!
+//! A [`Link`] takes calls; one task per link, its `keeper`, connects, lists, listens and publishes. The two share
+//! what is in [`Shared`]: the peer that is spoken to now, and a few flags by which a call tells the keeper what it
+//! saw. A call never waits for the keeper, except one that the upstream refused because of stale definitions.
+
+mod calling;
+mod keeper;
+mod publisher;
+mod shared;
+
+use std::sync::Arc;
+
+use super::builtin::Demonstration;
+use super::emit;
+use super::metrics::Metrics;
+use super::status::Status;
+use crate::exchange::{Call, Reply, SessionKey};
+
+pub(super) use keeper::{Keeper, Posts};
+pub(super) use publisher::Publisher;
+pub(super) use shared::Shared;
+
+/// The relation to one upstream, as callers hold it. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Link {
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Remote(Arc<Shared>, Metrics),
+    Builtin(Arc<Demonstration>),
+}
+
+impl Link {
+    pub(super) fn remote(shared: Arc<Shared>, metrics: Metrics) -> Self {
+        Self { kind: Kind::Remote(shared, metrics) }
+    }
+
+    pub(super) fn builtin(demonstration: Arc<Demonstration>) -> Self {
+        Self { kind: Kind::Builtin(demonstration) }
+    }
+
+    /// Sends a call to the upstream. Dropping the reply cancels it.
+    #[must_use]
+    pub fn call(&self, call: Call) -> Reply {
+        match &self.kind {
+            Kind::Builtin(demonstration) => demonstration.call(call),
+            Kind::Remote(shared, metrics) => {
+                let (shared, metrics) = (Arc::clone(shared), metrics.clone());
+                emit::reply(move |emitter| calling::run(shared, metrics, call, emitter))
+            }
+        }
+    }
+
+    pub(super) fn end_session(&self, session: SessionKey) {
+        if let Kind::Remote(shared, _) = &self.kind {
+            shared.end_session(session);
+        }
+    }
+
+    pub(super) async fn close(&self) {
+        if let Kind::Remote(shared, _) = &self.kind {
+            shared.close().await;
+        }
+    }
+
+    pub(super) fn tell(&self, status: &mut Status) {
+        if let Kind::Remote(shared, _) = &self.kind {
+            shared.tell(status);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The task that keeps one link: connects, lists, listens, publishes.
+//!
+//! It goes round: settle the revision where that is not known or in doubt, have a standing stream, list everything,
+//! publish. After a round that succeeded it stays until there is a reason for another one; after one that failed it
+//! pauses with back-off. It alone writes the link's facts and the upstream's [`Presence`].
+//!
+//! A lost upstream keeps its last inventory in its presence until `withdraw_after` has passed. One answer of "too
+//! many requests" and one listing that took too long do not make an upstream lost.
+
+mod ear;
+mod health;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::{Instant, sleep_until};
+
+use super::publisher::Publisher;
+use super::shared::Shared;
+use crate::catalog::{Checker, Inventory, Presence, Trouble};
+use crate::exchange::{Failure, Reason};
+use crate::task::TaskGroup;
+use crate::upstream::announce::{Hearing, News};
+use crate::upstream::connect;
+use crate::upstream::fault::Fault;
+use crate::upstream::listing::{self, Listed};
+use crate::upstream::metrics::Metrics;
+use crate::upstream::peer::Peer;
+use crate::upstream::status::LastError;
+use crate::upstream::way::Way;
+
+use ear::Ear;
+use health::{Health, Turn};
+
+/// Changes that come so close together are listed once.
+const GATHER: Duration = Duration::from_millis(50);
+/// How often the revision of an upstream with sessions is looked at again.
+const REVISION: Duration = Duration::from_secs(3600);
+
+/// Where the keeper says what it knows.
+#[derive(Debug)]
+pub(in crate::upstream) struct Posts {
+    /// To the link's calls.
+    pub(in crate::upstream) shared: Arc<Shared>,
+    /// To everybody.
+    pub(in crate::upstream) publisher: Publisher,
+    /// To the operator.
+    pub(in crate::upstream) metrics: Metrics,
+}
+
+/// The task's state.
+#[derive(Debug)]
+pub(in crate::upstream) struct Keeper {
+    way: Way,
+    posts: Posts,
+    tasks: TaskGroup,
+    /// The least time between two listings.
+    gap: Duration,
+    ear: Ear,
+    health: Health,
+    checker: Checker,
+    last: Option<Arc<Inventory>>,
+    settled_at: Option<Instant>,
+    listed_at: Instant,
+}
+
+impl Keeper {
+    /// A keeper for the upstream at the end of `way`, which is not listed twice within `gap`.
+    pub(in crate::upstream) fn new(way: Way, posts: Posts, tasks: TaskGroup, gap: Duration) -> Self {
+        let (ear, health) = (Ear::default(), Health::new(way.upstream.withdraw_after));
+        let (last, settled_at, listed_at) = (None, None, Instant::now());
+        Self { way, posts, tasks, gap, ear, health, checker: Checker::new(), last, settled_at, listed_at }
+    }
+
+    /// Keeps the link until its task group is cancelled.
+    pub(in crate::upstream) async fn run(mut self) {
+        loop {
+            match Box::pin(self.round()).await {
+                Ok(()) => self.stay().await,
+                Err(fault) => {
+                    self.failed(&fault);
+                    self.pause().await;
+                }
+            }
+        }
+    }
+
+    async fn round(&mut self) -> Result<(), Fault> {
+        let peer = self.peer().await?;
+        self.ear.follow(&peer, &self.tasks).await;
+        loop {
+            self.listed_at = Instant::now();
+            self.ear.forget();
+            let listed =
+                listing::list(&peer, &self.way.upstream, self.last.as_deref(), &mut self.checker).await?;
+            self.listed(listed);
+            // Where the listing had to open another session, its stream is new, and may have missed a change.
+            if !self.ear.follow(&peer, &self.tasks).await {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Who is spoken to; settled anew where nobody is, and where there is doubt.
+    async fn peer(&mut self) -> Result<Peer, Fault> {
+        let old = self.posts.shared.facts.borrow().peer.clone();
+        let is_doubted = self.posts.shared.takes_revision_doubt() || self.is_revision_due();
+        if let (Some(peer), false) = (&old, is_doubted) {
+            return Ok(peer.clone());
+        }
+        let settled = Box::pin(connect::settle(&self.way)).await?;
+        let peer = Peer::new(settled, &self.way, old.as_ref(), &self.tasks);
+        self.settled_at = Some(Instant::now());
+        self.posts.shared.facts.send_modify(|facts| facts.peer = Some(peer.clone()));
+        if let Some(old) = old.filter(|old| !old.shares_sessions(&peer)) {
+            self.ear.close();
+            self.tasks.spawn_until_cancelled("close a peer", async move { old.close().await });
+        }
+        Ok(peer)
+    }
+
+    fn is_revision_due(&self) -> bool {
+        self.settled_at.is_none() || self.revision_due().is_some_and(|due| due <= Instant::now())
+    }
+
+    fn revision_due(&self) -> Option<Instant> {
+        let has_sessions =
+            self.posts.shared.facts.borrow().peer.as_ref().is_some_and(|peer| !peer.is_stateless());
+        self.settled_at
+            .filter(|_| has_sessions && self.way.upstream.revision.is_none())
+            .map(|at| at + REVISION)
+    }
+
+    fn listed(&mut self, listed: Listed) {
+        let Listed { inventory, is_whole } = listed;
+        let name = &self.way.upstream.name;
+        let inventory = match self.last.take() {
+            Some(last) if *last == inventory => last,
+            _ => {
+                let (tools, left_out) = (inventory.tools.len(), inventory.left_out.len());
+                tracing::info!(upstream = %name, revision = %inventory.revision, tools, left_out, "listed");
+                for warning in &inventory.warnings {
+                    tracing::warn!(upstream = %name, "{warning}");
+                }
+                for item in &inventory.left_out {
+                    tracing::warn!(upstream = %name, item = item.name, reason = item.reason, "left out");
+                }
+                Arc::new(inventory)
+            }
+        };
+        self.last = Some(Arc::clone(&inventory));
+        let was_down = self.health.succeeded();
+        self.posts.shared.facts.send_modify(|facts| {
+            if was_down {
+                facts.since = Timestamp::now();
+            }
+            facts.down = None;
+            facts.next_try_at = None;
+            facts.is_degraded = !is_whole;
+            facts.inventory = Some(Arc::clone(&inventory));
+            facts.listings += 1;
+        });
+        self.posts.metrics.listed(name, "ok");
+        self.posts.metrics.set_up(name, true);
+        self.posts.publisher.publish(Presence::Up { inventory });
+    }
+
+    fn failed(&mut self, fault: &Fault) {
+        let name = &self.way.upstream.name;
+        let label = fault.reason.label();
+        self.posts.metrics.listed(name, label);
+        let turn = self.health.failed(&fault.reason);
+        let now = Timestamp::now();
+        let next = self.health.next_try();
+        self.posts.shared.facts.send_modify(|facts| {
+            facts.last_error = Some(LastError { reason: label, at: now });
+            facts.listings += 1;
+            facts.next_try_at = now.checked_add(next.saturating_duration_since(Instant::now())).ok();
+            match turn {
+                Turn::Shaken => facts.is_degraded = true,
+                Turn::Lost => facts.since = now,
+                Turn::StillLost => {}
+            }
+            if turn != Turn::Shaken {
+                facts.down = Some(fault.reason.clone());
+            }
+        });
+        if turn == Turn::Shaken {
+            tracing::info!(upstream = %name, reason = label, "could not be listed this time");
+            return;
+        }
+        self.settled_at = None;
+        self.posts.metrics.set_up(name, false);
+        match turn {
+            Turn::Lost => tracing::warn!(upstream = %name, reason = label, "upstream lost"),
+            Turn::Shaken | Turn::StillLost => tracing::debug!(upstream = %name, reason = label, "still lost"),
+        }
+        self.publish_down(&fault.reason);
+    }
+
+    fn publish_down(&self, reason: &Reason) {
+        let name = &self.way.upstream.name;
+        let trouble = Trouble {
+            label: reason.label(),
+            text: Failure::upstream(name, reason.clone(), false).text(),
+            since: self.posts.shared.facts.borrow().since,
+        };
+        let last = self.last.clone().filter(|_| self.health.keeps_place());
+        self.posts.publisher.publish(Presence::Down { trouble, last });
+    }
+
+    /// Waits for a reason to list again.
+    async fn stay(&mut self) {
+        loop {
+            let refresh = (!self.ear.hears_all()).then(|| self.listed_at + self.way.upstream.refresh);
+            let revision = self.revision_due();
+            tokio::select! {
+                news = self.ear.news() => match news {
+                    News::Turned(Hearing::Opening) => continue,
+                    News::Turned(Hearing::Open { .. } | Hearing::Broken | Hearing::Refused) => {}
+                    News::Changed => tokio::time::sleep(GATHER).await,
+                },
+                () = self.posts.shared.doubt.notified() => {}
+                () = due(refresh) => {}
+                () = due(revision) => {}
+            }
+            return sleep_until(self.listed_at + self.gap).await;
+        }
+    }
+
+    /// Waits until the next attempt is due; takes the last inventory back when its time is over.
+    async fn pause(&mut self) {
+        let next = self.health.next_try();
+        loop {
+            tokio::select! {
+                () = sleep_until(next) => return,
+                () = due(self.health.withdraw_at()) => {
+                    self.health.withdraw();
+                    let reason = self.posts.shared.facts.borrow().down.clone();
+                    if let Some(reason) = reason {
+                        self.publish_down(&reason);
+                    }
+                }
+                () = self.posts.shared.answered.notified() => {
+                    return sleep_until((self.listed_at + Duration::from_secs(1)).min(next)).await;
+                }
+            }
+        }
+    }
+}
+
+/// Ends at a moment, or never.
+async fn due(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,156 @@
+//! What a link's calls and its keeper share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jiff::Timestamp;
+use tokio::sync::{Notify, watch};
+
+use crate::catalog::Inventory;
+use crate::config::Upstream;
+use crate::exchange::{Failure, Lost, Reason, SessionKey};
+use crate::upstream::fault::Fault;
+use crate::upstream::gate::Gate;
+use crate::upstream::peer::Peer;
+use crate::upstream::status::{LastError, Status};
+
+/// What the keeper knows of the upstream. Written by it alone.
+#[derive(Debug, Clone)]
+pub(super) struct Facts {
+    /// Who is spoken to; `None` before the revision is settled.
+    pub(super) peer: Option<Peer>,
+    /// Why it is not up; `None` while it is.
+    pub(super) down: Option<Reason>,
+    /// Since when it is up or not.
+    pub(super) since: Timestamp,
+    /// Whether something of the last listing was refused or cut, or one failed since.
+    pub(super) is_degraded: bool,
+    /// What it offered when it was last listed.
+    pub(super) inventory: Option<Arc<Inventory>>,
+    /// Counts the listings, whatever came of them.
+    pub(super) listings: u64,
+    /// What went wrong last.
+    pub(super) last_error: Option<LastError>,
+    /// When the next attempt is due, while it is down.
+    pub(super) next_try_at: Option<Timestamp>,
+}
+
+/// What calls and keeper share.
+#[derive(Debug)]
+pub(in crate::upstream) struct Shared {
+    pub(super) upstream: Arc<Upstream>,
+    pub(super) gate: Gate,
+    pub(super) facts: watch::Sender<Facts>,
+    /// A call has a reason to think that the upstream is gone, or other than it was.
+    pub(super) doubt: Notify,
+    /// The doubt is about the revision too.
+    doubts_revision: AtomicBool,
+    /// A call was answered by an upstream that counts as down.
+    pub(super) answered: Notify,
+}
+
+impl Shared {
+    pub(in crate::upstream) fn new(upstream: Arc<Upstream>) -> Arc<Self> {
+        let facts = Facts {
+            peer: None,
+            down: Some(Reason::Connecting),
+            since: Timestamp::now(),
+            is_degraded: false,
+            inventory: None,
+            listings: 0,
+            last_error: None,
+            next_try_at: None,
+        };
+        let gate = Gate::new(upstream.concurrency);
+        let facts = watch::channel(facts).0;
+        let doubts_revision = AtomicBool::new(false);
+        Arc::new(Self {
+            upstream,
+            gate,
+            facts,
+            doubt: Notify::new(),
+            doubts_revision,
+            answered: Notify::new(),
+        })
+    }
+
+    /// Who is spoken to, or why nobody is.
+    pub(super) fn peer(&self) -> Result<Peer, Fault> {
+        let facts = self.facts.borrow();
+        let reason = || facts.down.clone().unwrap_or(Reason::Connecting);
+        facts.peer.clone().ok_or_else(|| Fault::unsent(reason()))
+    }
+
+    /// A call was answered.
+    pub(super) fn was_answered(&self) {
+        if self.facts.borrow().down.is_some() {
+            self.answered.notify_one();
+        }
+    }
+
+    /// A call failed: where that says something about the upstream as a whole, the keeper looks.
+    pub(super) fn has_failed(&self, fault: &Fault) {
+        match fault.reason {
+            Reason::Status(400..=428 | 430..=499) => {
+                self.doubts_revision.store(true, Ordering::Relaxed);
+                self.doubt.notify_one();
+            }
+            Reason::Unreachable | Reason::Ended | Reason::Credential | Reason::Status(500..) => {
+                self.doubt.notify_one();
+            }
+            Reason::Connecting
+            | Reason::TimedOut
+            | Reason::Status(_)
+            | Reason::NotMcp
+            | Reason::TooLarge
+            | Reason::Busy
+            | Reason::NeedsClient
+            | Reason::Removed => {}
+        }
+    }
+
+    /// Whether a call doubted the revision since this was last asked.
+    pub(super) fn takes_revision_doubt(&self) -> bool {
+        self.doubts_revision.swap(false, Ordering::Relaxed)
+    }
+
+    /// The failure for the client.
+    pub(super) fn failure(&self, fault: Fault) -> Failure {
+        let facts = self.facts.borrow();
+        let since = facts.down.as_ref().map(|_| facts.since.duration_until(Timestamp::now()).unsigned_abs());
+        Failure::Upstream(Lost {
+            upstream: self.upstream.name.clone(),
+            reason: fault.reason,
+            since,
+            may_have_run: fault.may_have_run,
+        })
+    }
+
+    pub(super) fn end_session(&self, session: SessionKey) {
+        let peer = self.facts.borrow().peer.clone();
+        if let Some(peer) = peer {
+            peer.end_client(session);
+        }
+    }
+
+    pub(super) async fn close(&self) {
+        let peer = self.facts.borrow().peer.clone();
+        if let Some(peer) = peer {
+            peer.close().await;
+        }
+    }
+
+    pub(super) fn tell(&self, status: &mut Status) {
+        let facts = self.facts.borrow();
+        status.state = match &facts.down {
+            None if facts.is_degraded => "degraded",
+            None => "up",
+            Some(Reason::Connecting) => "connecting",
+            Some(_) => "down",
+        };
+        status.since = facts.since;
+        status.revision = facts.peer.as_ref().map(Peer::revision);
+        status.last_error.clone_from(&facts.last_error);
+        status.next_try_at = facts.next_try_at;
+    }
+}

@@ -1,0 +1,135 @@
+//! What is counted about upstreams.
+
+use std::sync::atomic::AtomicI64;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use tokio::time::Instant;
+
+use crate::exchange::Event;
+use crate::names::UpstreamName;
+use crate::protocol::Method;
+
+/// Upper bounds in seconds (OpenTelemetry's for MCP operations).
+const BUCKETS: [f64; 12] = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0];
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Operation {
+    method: &'static str,
+    upstream: String,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Of {
+    upstream: String,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Attempt {
+    upstream: String,
+    outcome: &'static str,
+}
+
+/// The families of the upstream side. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Metrics {
+    operations: Family<Operation, Histogram>,
+    up: Family<Of, Gauge<i64, AtomicI64>>,
+    in_flight: Family<Of, Gauge<i64, AtomicI64>>,
+    listings: Family<Attempt, Counter>,
+    repeats: Family<Of, Counter>,
+}
+
+impl Metrics {
+    /// Registers the families.
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Self {
+            operations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            up: Family::default(),
+            in_flight: Family::default(),
+            listings: Family::default(),
+            repeats: Family::default(),
+        };
+        registry.register(
+            "mcp_client_operation_duration_seconds",
+            "Time from sending a call to an upstream to its last event",
+            metrics.operations.clone(),
+        );
+        registry.register(
+            "weir_upstream_up",
+            "Whether an upstream is listed and reachable",
+            metrics.up.clone(),
+        );
+        registry.register(
+            "weir_upstream_calls_in_flight",
+            "Calls that an upstream has not answered yet",
+            metrics.in_flight.clone(),
+        );
+        registry.register("weir_upstream_listings", "Listings of an upstream", metrics.listings.clone());
+        registry.register(
+            "weir_upstream_repeats",
+            "Calls that were sent a second time",
+            metrics.repeats.clone(),
+        );
+        metrics
+    }
+
+    pub(super) fn set_up(&self, upstream: &UpstreamName, is_up: bool) {
+        self.up.get_or_create(&of(upstream)).set(i64::from(is_up));
+    }
+
+    /// Counts one listing by its outcome, `ok` or the label of a reason.
+    pub(super) fn listed(&self, upstream: &UpstreamName, outcome: &'static str) {
+        let attempt = Attempt { upstream: upstream.to_string(), outcome };
+        self.listings.get_or_create(&attempt).inc();
+    }
+
+    pub(super) fn repeated(&self, upstream: &UpstreamName) {
+        self.repeats.get_or_create(&of(upstream)).inc();
+    }
+
+    /// Starts the clock of a call.
+    pub(super) fn started(&self, upstream: &UpstreamName, method: Method) -> Timer {
+        self.in_flight.get_or_create(&of(upstream)).inc();
+        let labels =
+            Operation { method: method.as_str(), upstream: upstream.to_string(), outcome: "cancelled" };
+        Timer { metrics: self.clone(), labels, since: Instant::now() }
+    }
+}
+
+fn of(upstream: &UpstreamName) -> Of {
+    Of { upstream: upstream.to_string() }
+}
+
+/// The clock of one call. Dropped before the call ended, it counts as cancelled.
+#[derive(Debug)]
+pub(super) struct Timer {
+    metrics: Metrics,
+    labels: Operation,
+    since: Instant,
+}
+
+impl Timer {
+    /// The call ended in this event.
+    pub(super) fn ended(mut self, last: &Event) {
+        self.labels.outcome = match last {
+            Event::Result(_) => "result",
+            Event::Error(_) => "error",
+            Event::Failed(failure) => failure.label(),
+            Event::Progress(_) | Event::Log(..) | Event::Paused(_) => "open",
+        };
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        let Self { metrics, labels, since } = self;
+        metrics.operations.get_or_create(labels).observe(since.elapsed().as_secs_f64());
+        metrics.in_flight.get_or_create(&Of { upstream: labels.upstream.clone() }).dec();
+    }
+}

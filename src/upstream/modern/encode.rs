@@ -1,0 +1,98 @@
+//! A request as a modern upstream wants it.
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+use crate::catalog::ParamHeader;
+use crate::jsonrpc::{Edit, Id, Object, Text, request};
+use crate::protocol::{LogLevel, Method, Revision, headers, meta};
+
+/// A request before it has an id.
+#[derive(Debug)]
+pub(super) struct Outgoing<'a> {
+    pub(super) revision: Revision,
+    pub(super) method: Method,
+    /// The raw params, empty for none.
+    pub(super) params: &'a str,
+    /// The `Mcp-Param-*` headers.
+    pub(super) mirrored: &'a [(String, String)],
+}
+
+impl Outgoing<'_> {
+    /// The body: the params with Weir's own members in `_meta`, all else as it came.
+    pub(super) fn body(&self, id: &Id, token: Option<&str>, level: Option<LogLevel>) -> String {
+        let params = Object::open(self.params).unwrap_or_default();
+        let old = params.object("_meta").unwrap_or_default();
+        let mut edit = Edit::new()
+            .set(meta::PROTOCOL_VERSION, text(self.revision.as_str()))
+            .set(meta::CLIENT_INFO, client_info())
+            .set(meta::CLIENT_CAPABILITIES, "{}");
+        edit = match level {
+            Some(level) => edit.set(meta::LOG_LEVEL, text(level.as_str())),
+            None => edit.remove(meta::LOG_LEVEL),
+        };
+        if let Some(token) = token {
+            edit = edit.set(meta::PROGRESS_TOKEN, token);
+        }
+        let params = Edit::new().set("_meta", edit.apply(&old)).apply(&params);
+        request(Some(id), self.method.as_str(), &params)
+    }
+
+    /// The headers that mirror the body.
+    pub(super) fn head(&self) -> HeaderMap {
+        let mut head = HeaderMap::new();
+        for (name, value) in self.mirrored.iter().filter(|(name, _)| name.starts_with(headers::PARAM_PREFIX))
+        {
+            if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
+                head.insert(name, value);
+            }
+        }
+        let version = HeaderValue::from_static(self.revision.as_str());
+        head.insert(HeaderName::from_static(headers::PROTOCOL_VERSION), version);
+        let method = HeaderValue::from_static(self.method.as_str());
+        head.insert(HeaderName::from_static(headers::METHOD), method);
+        if let Some(name) = self.name().and_then(|name| HeaderValue::from_str(&headers::encode(&name)).ok()) {
+            head.insert(HeaderName::from_static(headers::NAME), name);
+        }
+        head
+    }
+
+    fn name(&self) -> Option<String> {
+        Object::open(self.params)?.text(self.method.name_member()?)
+    }
+}
+
+fn text(value: &str) -> String {
+    serde_json::Value::from(value).to_string()
+}
+
+fn client_info() -> String {
+    let mut info = Text::object();
+    info.text("name", "weir");
+    info.text("version", env!("CARGO_PKG_VERSION"));
+    info.close()
+}
+
+/// The headers that the annotations of a tool ask for, from the arguments in raw params. What is absent or null has
+/// none (2026-07-28, transports/streamable-http, "Custom Headers from Tool Parameters").
+pub(in crate::upstream) fn mirror(annotations: &[ParamHeader], params: &str) -> Vec<(String, String)> {
+    let Some(arguments) = Object::open(params).and_then(|params| params.get("arguments")) else {
+        return Vec::new();
+    };
+    annotations
+        .iter()
+        .filter_map(|annotation| Some((annotation.header.clone(), mirrored(annotation, arguments)?)))
+        .collect()
+}
+
+fn mirrored(annotation: &ParamHeader, arguments: &str) -> Option<String> {
+    let mut value = arguments;
+    for key in &annotation.path {
+        value = Object::open(value)?.get(key)?;
+    }
+    let plain = match value.as_bytes().first()? {
+        b'"' => serde_json::from_str::<String>(value).ok()?,
+        b't' | b'f' | b'-' | b'0'..=b'9' => value.to_owned(),
+        _ => return None,
+    };
+    Some(headers::encode(&plain))
+}

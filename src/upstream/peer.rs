@@ -1,0 +1,166 @@
+//! An upstream whose revision is settled.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::announce::{self, Announcements};
+use super::connect::Settled;
+use super::conversation::{Audience, Told};
+use super::fault::{Fault, Miss};
+use super::legacy::{self, Key, Pool, Session};
+use super::modern;
+use super::way::Way;
+use crate::exchange::{Reason, SessionKey};
+use crate::protocol::{Method, Offer, Revision};
+use crate::task::TaskGroup;
+
+/// An upstream of one of the two kinds.
+#[derive(Debug, Clone)]
+pub(super) enum Peer {
+    /// With sessions.
+    Legacy(Arc<legacy::Peer>),
+    /// Without.
+    Modern(Arc<modern::Peer>),
+}
+
+/// What a standing stream hangs on: where this is another one, another stream is needed.
+#[derive(Debug, Clone)]
+pub(super) enum Anchor {
+    /// The upstream itself.
+    Upstream,
+    /// A session with it.
+    Session(Arc<Session>),
+    /// There is nothing to listen to.
+    Nothing,
+}
+
+impl Anchor {
+    pub(super) fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Session(one), Self::Session(other)) => Arc::ptr_eq(one, other),
+            (Self::Upstream, Self::Upstream) | (Self::Nothing, Self::Nothing) => true,
+            (Self::Upstream | Self::Session(_) | Self::Nothing, _) => false,
+        }
+    }
+}
+
+impl Peer {
+    /// The peer of a settled upstream. Where it speaks what `old` speaks, the old sessions stay.
+    pub(super) fn new(settled: Settled, way: &Way, old: Option<&Self>, tasks: &TaskGroup) -> Self {
+        match settled {
+            Settled::Modern(leg, offer, instructions) => {
+                Self::Modern(Arc::new(modern::Peer { leg, offer, instructions }))
+            }
+            Settled::Legacy(opened) => {
+                let revision = opened.revision;
+                let pool = match old {
+                    Some(Self::Legacy(old)) if old.revision == revision => Arc::clone(&old.pool),
+                    Some(Self::Legacy(_) | Self::Modern(_)) | None => Pool::new(way.clone(), revision, tasks),
+                };
+                pool.adopt(opened.session);
+                Self::Legacy(Arc::new(legacy::Peer {
+                    way: way.clone(),
+                    pool,
+                    revision,
+                    offer: opened.offer,
+                    instructions: opened.instructions,
+                }))
+            }
+        }
+    }
+
+    /// Whether the sessions of the other one are this one's.
+    pub(super) fn shares_sessions(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Legacy(one), Self::Legacy(other)) => Arc::ptr_eq(&one.pool, &other.pool),
+            (Self::Modern(_), Self::Modern(_)) => true,
+            (Self::Legacy(_) | Self::Modern(_), _) => false,
+        }
+    }
+
+    pub(super) fn revision(&self) -> Revision {
+        match self {
+            Self::Legacy(peer) => peer.revision,
+            Self::Modern(peer) => peer.leg.revision,
+        }
+    }
+
+    pub(super) fn offer(&self) -> &Offer {
+        match self {
+            Self::Legacy(peer) => &peer.offer,
+            Self::Modern(peer) => &peer.offer,
+        }
+    }
+
+    pub(super) fn instructions(&self) -> Option<&String> {
+        match self {
+            Self::Legacy(peer) => peer.instructions.as_ref(),
+            Self::Modern(peer) => peer.instructions.as_ref(),
+        }
+    }
+
+    /// Whether its results carry `resultType` and cache hints.
+    pub(super) fn is_stateless(&self) -> bool {
+        matches!(self, Self::Modern(_))
+    }
+
+    /// Makes one attempt at a call.
+    pub(super) async fn attempt(&self, audience: Audience<'_>) -> Result<Told, Miss> {
+        match self {
+            Self::Legacy(peer) => Box::pin(peer.attempt(audience)).await,
+            Self::Modern(peer) => Box::pin(peer.attempt(audience)).await,
+        }
+    }
+
+    /// Asks something for Weir itself, within a time limit.
+    pub(super) async fn ask(&self, method: Method, params: &str, limit: Duration) -> Result<Told, Fault> {
+        let told = async {
+            match self {
+                Self::Legacy(peer) => Box::pin(peer.ask(method, params)).await,
+                Self::Modern(peer) => Box::pin(peer.ask(method, params)).await,
+            }
+        };
+        tokio::time::timeout(limit, told).await.unwrap_or(Err(Fault::unsent(Reason::TimedOut)))
+    }
+
+    /// What a standing stream would hang on now.
+    pub(super) fn anchor(&self) -> Anchor {
+        match self {
+            Self::Legacy(peer) => match peer.pool.current(&Key::Listing) {
+                Some(session) if !session.refuses_streams() => Anchor::Session(session),
+                Some(_) | None => Anchor::Nothing,
+            },
+            Self::Modern(_) => Anchor::Upstream,
+        }
+    }
+
+    /// Starts the standing stream.
+    pub(super) fn listen(&self, tasks: &TaskGroup) -> Announcements {
+        let (announcer, announcements) = announce::channel();
+        match self.clone() {
+            Self::Legacy(peer) => {
+                tasks.spawn_until_cancelled("standing stream", Box::pin(legacy::listen(peer, announcer)));
+            }
+            Self::Modern(peer) => {
+                tasks.spawn_until_cancelled("standing stream", Box::pin(modern::listen(peer, announcer)));
+            }
+        }
+        announcements
+    }
+
+    /// A client session ended.
+    pub(super) fn end_client(&self, session: SessionKey) {
+        match self {
+            Self::Legacy(peer) => peer.pool.end_client(session),
+            Self::Modern(_) => {}
+        }
+    }
+
+    /// Ends what the upstream keeps for Weir.
+    pub(super) async fn close(&self) {
+        match self {
+            Self::Legacy(peer) => peer.pool.close().await,
+            Self::Modern(_) => {}
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! One message of an upstream, read.
+
+use bytes::Bytes;
+use serde_json::value::RawValue;
+
+use super::fault::Fault;
+use crate::exchange::Reason;
+use crate::jsonrpc::{self, Id, Message, Object, RpcError, scan};
+
+/// What an upstream sent.
+#[derive(Debug)]
+pub(super) enum Incoming {
+    /// A notification: its method and raw params.
+    Notice {
+        /// Its method.
+        method: String,
+        /// Its params as they came, `{}` where absent.
+        params: String,
+    },
+    /// A request of the upstream's own.
+    Question {
+        /// Its id.
+        id: Id,
+        /// Its method.
+        method: String,
+    },
+    /// A result, as a slice of the message.
+    Result {
+        /// The id of the request it answers.
+        id: Id,
+        /// The raw result.
+        result: Bytes,
+    },
+    /// An error.
+    Error {
+        /// The id of the request it answers, where it has one.
+        id: Option<Id>,
+        /// The error.
+        error: RpcError,
+    },
+}
+
+/// Reads one message. The result stays where it is: no byte of it is copied.
+pub(super) fn read(bytes: &Bytes) -> Result<Incoming, jsonrpc::Error> {
+    let text = scan(bytes)?;
+    Ok(match Message::read(text)? {
+        Message::Request { id, method, .. } => Incoming::Question { id, method },
+        Message::Notification { method, .. } => {
+            // The message is opened again for its raw params; notifications are few and small.
+            let params = Object::open(text).and_then(|message| message.get("params")).unwrap_or("{}");
+            Incoming::Notice { method, params: params.to_owned() }
+        }
+        Message::Result { id, result } => Incoming::Result { id, result: bytes.slice_ref(result.as_bytes()) },
+        Message::Error { id, error } => Incoming::Error { id, error: rpc_error(error) },
+    })
+}
+
+/// The only message of a document that must be an answer.
+pub(super) fn read_document(bytes: &Bytes) -> Result<Incoming, Fault> {
+    read(bytes).map_err(|_unreadable| Fault::sent(Reason::NotMcp))
+}
+
+fn rpc_error(raw: &str) -> RpcError {
+    serde_json::from_str::<&RawValue>(raw).map_or_else(|_| RpcError::own(0, "", None), RpcError::new)
+}

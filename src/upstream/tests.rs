@@ -1,0 +1,10 @@
+//! The upstream side against scripted servers on loopback sockets.
+
+mod connecting;
+mod legacy;
+mod listing;
+mod modern;
+mod rules;
+mod server;
+mod support;
+mod transport;

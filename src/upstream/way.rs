@@ -1,0 +1,15 @@
+//! The way to one upstream.
+
+use std::sync::Arc;
+
+use super::http::Http;
+use super::ids::Ids;
+use crate::config::Upstream;
+
+/// What every request to an upstream needs: the connection, unused ids, and how it is configured.
+#[derive(Debug, Clone)]
+pub(super) struct Way {
+    pub(super) http: Arc<Http>,
+    pub(super) ids: Arc<Ids>,
+    pub(super) upstream: Arc<Upstream>,
+}

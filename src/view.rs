@@ -1,0 +1,123 @@
+//! What one caller may see of the catalog.
+//!
+//! A view is the set of items that the access decision allows to equal rights on one route, with its list pages
+//! joined once. Views are kept by rights, never by connection, and are rebuilt when the snapshot is a new one. Lists,
+//! calls and announcements all read the same view, so what is listed is what may be called and what is told.
+
+mod build;
+mod cache;
+mod pages;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+pub use cache::Views;
+pub use pages::Form;
+
+use crate::catalog::Item;
+use crate::policy::Class;
+use crate::principal::Scope;
+use crate::protocol::{ListKind, Offer};
+use pages::Pages;
+
+/// An item that the caller may see and use.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The item.
+    pub item: Arc<Item>,
+    /// Its class; read for everything but tools.
+    pub class: Class,
+}
+
+/// Where a name leads for this caller.
+#[derive(Debug)]
+pub enum Found<'v> {
+    /// To an item that it may use.
+    Shown(&'v Shown),
+    /// To one that needs these scopes.
+    StepUp(&'v [Scope]),
+    /// To nothing, or to something it may not know of.
+    Nothing,
+}
+
+/// The list kinds that are announced together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Hashes {
+    /// Of the tools.
+    pub tools: u64,
+    /// Of the prompts.
+    pub prompts: u64,
+    /// Of resources and templates.
+    pub resources: u64,
+}
+
+/// One page of a list, ready to be sent.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// The items, joined with commas, without brackets.
+    pub items: Bytes,
+    /// The position of the next page, if there is one.
+    pub next: Option<usize>,
+}
+
+/// What equal rights see on one route.
+#[derive(Debug)]
+pub struct View {
+    /// The generation of the snapshot it was made from.
+    pub generation: u64,
+    /// A hash of each visible list; order does not count.
+    pub hashes: Hashes,
+    /// The merged capabilities of the visible upstreams.
+    pub offer: Offer,
+    /// The merged instructions, if there are any.
+    pub instructions: Option<String>,
+    /// `_meta["dev.weir/missing"]` as raw JSON, if an upstream is missing.
+    pub missing: Option<String>,
+    /// How long lists may be held fresh, in milliseconds.
+    pub ttl_ms: u64,
+    /// Whether lists may be shared between callers.
+    pub public: bool,
+    shown: HashMap<(ListKind, String), Shown>,
+    step_up: HashMap<(ListKind, String), Vec<Scope>>,
+    order: HashMap<ListKind, Vec<Shown>>,
+    pages: Pages,
+}
+
+impl View {
+    /// Where a published name or URI leads.
+    #[must_use]
+    pub fn find(&self, kind: ListKind, name: &str) -> Found<'_> {
+        let key = (kind, name.to_owned());
+        if let Some(shown) = self.shown.get(&key) {
+            return Found::Shown(shown);
+        }
+        self.step_up.get(&key).map_or(Found::Nothing, |scopes| Found::StepUp(scopes))
+    }
+
+    /// All visible items of a list, in order.
+    #[must_use]
+    pub fn list(&self, kind: ListKind) -> &[Shown] {
+        self.order.get(&kind).map_or(&[], Vec::as_slice)
+    }
+
+    /// The page that begins at item number `position`; `None` when no page begins there.
+    #[must_use]
+    pub fn page(&self, kind: ListKind, form: Form, position: usize) -> Option<Page> {
+        self.pages.get(kind, form, position)
+    }
+
+    /// A hash of one list, which a cursor into it must match.
+    #[must_use]
+    pub fn list_hash(&self, kind: ListKind) -> u64 {
+        match kind {
+            ListKind::Tools => self.hashes.tools,
+            ListKind::Prompts => self.hashes.prompts,
+            ListKind::Resources | ListKind::Templates => self.hashes.resources,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

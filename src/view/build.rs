@@ -1,0 +1,218 @@
+//! From snapshot, route and rights to a view. Pure.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::pages::Pages;
+use super::{Hashes, Shown, View};
+use crate::catalog::{Inventory, Item, Presence, Snapshot};
+use crate::config::{Access, Config, Route, Upstream};
+use crate::names::UpstreamName;
+use crate::policy::{self, Class, Decision};
+use crate::principal::Rights;
+use crate::protocol::{ListKind, Offer};
+
+/// The longest time for which Weir lets a list be held fresh.
+const LONGEST_TTL_MS: u64 = 300_000;
+/// Most bytes of instructions, per upstream and in all.
+const UPSTREAM_INSTRUCTIONS: usize = 2048;
+const ALL_INSTRUCTIONS: usize = 16 * 1024;
+
+pub(super) fn build(snapshot: &Snapshot, route: &Route, rights: &Rights) -> View {
+    let upstreams = of_route(&snapshot.config, route);
+    let mut view = View {
+        generation: snapshot.generation,
+        hashes: Hashes::default(),
+        offer: Offer::default(),
+        instructions: None,
+        missing: None,
+        ttl_ms: 0,
+        public: false,
+        shown: HashMap::new(),
+        step_up: HashMap::new(),
+        order: HashMap::new(),
+        pages: Pages::default(),
+    };
+    let by_name: HashMap<&UpstreamName, &Arc<Upstream>> =
+        upstreams.iter().map(|up| (&up.name, *up)).collect();
+    for kind in ListKind::ALL {
+        for item in snapshot.catalog.list(kind) {
+            if let Some(upstream) = by_name.get(&item.upstream) {
+                admit(&mut view, upstream, route, rights, item);
+            }
+        }
+        let items = view.order.get(&kind).map_or(&[][..], Vec::as_slice);
+        view.pages.add(kind, items, snapshot.config.listen.page);
+    }
+    view.hashes = hashes(&view);
+    let visible = visible(snapshot, &view, &upstreams);
+    view.offer = merged_offer(&visible, snapshot, &upstreams);
+    view.instructions = instructions(route, &visible);
+    view.missing = missing(snapshot, &upstreams, rights);
+    view.ttl_ms = if view.missing.is_some() { 0 } else { ttl_ms(&visible) };
+    view.public = public(&snapshot.config, &visible);
+    view
+}
+
+fn of_route<'c>(config: &'c Config, route: &Route) -> Vec<&'c Arc<Upstream>> {
+    config.upstreams.iter().filter(|upstream| route.upstreams.contains(&upstream.name)).collect()
+}
+
+/// Puts an item where the decision wants it.
+fn admit(view: &mut View, upstream: &Upstream, route: &Route, rights: &Rights, item: &Arc<Item>) {
+    let class = class_of(upstream, item);
+    let withdrawn = (upstream.read_only || route.read_only) && class != Class::Read;
+    let filtered = item.kind == ListKind::Tools
+        && (!route.allow.is_match(&item.name) || route.deny.is_match(&item.name));
+    if withdrawn || filtered {
+        return;
+    }
+    let key = (item.kind, item.name.clone());
+    let tool = (item.kind == ListKind::Tools).then(|| item.local());
+    match policy::decide(rights, &upstream.name, class, tool) {
+        Decision::Allow => {
+            let shown = Shown { item: Arc::clone(item), class };
+            view.order.entry(item.kind).or_default().push(shown.clone());
+            view.shown.insert(key, shown);
+        }
+        Decision::StepUp(scopes) => {
+            view.step_up.insert(key, scopes);
+        }
+        Decision::Hide => {}
+    }
+}
+
+fn class_of(upstream: &Upstream, item: &Item) -> Class {
+    match item.kind {
+        ListKind::Tools => {
+            let entry = &item.entry;
+            policy::classify(upstream, item.local(), entry.read_only_hint, entry.destructive_hint)
+        }
+        ListKind::Prompts | ListKind::Resources | ListKind::Templates => Class::Read,
+    }
+}
+
+fn hashes(view: &View) -> Hashes {
+    let sum =
+        |kind: ListKind| view.list(kind).iter().fold(0_u64, |sum, shown| sum.wrapping_add(shown.item.hash));
+    Hashes {
+        tools: sum(ListKind::Tools),
+        prompts: sum(ListKind::Prompts),
+        resources: sum(ListKind::Resources).wrapping_add(sum(ListKind::Templates).rotate_left(1)),
+    }
+}
+
+/// The upstreams of which the caller sees something, with what they offer. Where access is open that is all of them.
+fn visible<'s>(
+    snapshot: &'s Snapshot,
+    view: &View,
+    upstreams: &[&'s Arc<Upstream>],
+) -> Vec<(&'s Arc<Upstream>, &'s Arc<Inventory>)> {
+    let seen: HashSet<&UpstreamName> =
+        view.order.values().flatten().map(|shown| &shown.item.upstream).collect();
+    let open = match snapshot.config.access {
+        Access::Open => true,
+        Access::Tokens(_) => false,
+    };
+    upstreams
+        .iter()
+        .filter(|upstream| open || seen.contains(&upstream.name))
+        .filter_map(|upstream| {
+            let inventory = snapshot.inventories.get(&upstream.name)?.inventory()?;
+            Some((*upstream, inventory))
+        })
+        .collect()
+}
+
+fn merged_offer(
+    visible: &[(&Arc<Upstream>, &Arc<Inventory>)],
+    snapshot: &Snapshot,
+    upstreams: &[&Arc<Upstream>],
+) -> Offer {
+    let any = |has: fn(&Offer) -> bool| visible.iter().any(|(_, inventory)| has(&inventory.offer));
+    let unknown = upstreams.iter().any(|upstream| {
+        snapshot.inventories.get(&upstream.name).is_none_or(|presence| presence.inventory().is_none())
+    });
+    Offer {
+        tools: unknown || any(|offer| offer.tools),
+        prompts: unknown || any(|offer| offer.prompts),
+        resources: unknown || any(|offer| offer.resources),
+        list_changed: true,
+        subscribe: false,
+        completions: any(|offer| offer.completions),
+        logging: any(|offer| offer.logging),
+    }
+}
+
+fn instructions(route: &Route, visible: &[(&Arc<Upstream>, &Arc<Inventory>)]) -> Option<String> {
+    let mut text = plain(&route.instructions, UPSTREAM_INSTRUCTIONS);
+    for (upstream, inventory) in visible {
+        let own = inventory.instructions.as_deref().map(|own| plain(own, UPSTREAM_INSTRUCTIONS));
+        if let Some(own) = own.filter(|own| !own.is_empty()) {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            let label = if upstream.namespace.is_empty() {
+                upstream.name.as_str()
+            } else {
+                upstream.namespace.as_str()
+            };
+            text.push_str(&format!("[{label}] {own}"));
+        }
+    }
+    (!text.is_empty()).then(|| plain(&text, ALL_INSTRUCTIONS))
+}
+
+/// Text for a model: at most this many bytes; no control, bidi or tag characters except line feeds and tabs.
+fn plain(text: &str, most: usize) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        let hidden = (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+            || matches!(c, '\u{e0000}'..='\u{e007f}');
+        if hidden {
+            continue;
+        }
+        if out.len() + c.len_utf8() > most {
+            break;
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// `_meta["dev.weir/missing"]`: the upstreams of the route that are not up, as far as these rights reach into them.
+fn missing(snapshot: &Snapshot, upstreams: &[&Arc<Upstream>], rights: &Rights) -> Option<String> {
+    let rows: Vec<serde_json::Value> = upstreams
+        .iter()
+        .filter(|upstream| policy::decide(rights, &upstream.name, Class::Read, None) == Decision::Allow)
+        .filter_map(|upstream| {
+            let (reason, since) = match snapshot.inventories.get(&upstream.name)? {
+                Presence::Up { .. } => return None,
+                Presence::Connecting { since } => ("connecting", *since),
+                Presence::Down { trouble, .. } => ("down", trouble.since),
+            };
+            let since = since.round(jiff::Unit::Second).unwrap_or(since).to_string();
+            Some(serde_json::json!({ "upstream": upstream.name.as_str(), "reason": reason, "since": since }))
+        })
+        .collect();
+    (!rows.is_empty()).then(|| serde_json::Value::from(rows).to_string())
+}
+
+fn ttl_ms(visible: &[(&Arc<Upstream>, &Arc<Inventory>)]) -> u64 {
+    visible
+        .iter()
+        .map(|(upstream, inventory)| {
+            let fresh = inventory.ttl.map_or(upstream.refresh, |ttl| ttl.fresh);
+            u64::try_from(fresh.as_millis()).unwrap_or(u64::MAX)
+        })
+        .fold(LONGEST_TTL_MS, u64::min)
+}
+
+fn public(config: &Config, visible: &[(&Arc<Upstream>, &Arc<Inventory>)]) -> bool {
+    let open = match config.access {
+        Access::Open => true,
+        Access::Tokens(_) => false,
+    };
+    open && visible.iter().all(|(_, inventory)| inventory.ttl.is_none_or(|ttl| ttl.public))
+}

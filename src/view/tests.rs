@@ -1,0 +1,84 @@
+//! Views: pages, hashes, what is missing, and that lists and look-ups agree.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::{Form, Found, View, Views};
+use crate::catalog::tests::{config, inventories, up};
+use crate::catalog::{Presence, Snapshot, Trouble, build};
+use crate::principal::Rights;
+use crate::protocol::ListKind;
+
+fn snapshot(text: &str, rows: &[(&str, Presence)]) -> Snapshot {
+    let config = Arc::new(config(text));
+    let inventories = Arc::new(inventories(rows));
+    let catalog = Arc::new(build(&config, &inventories));
+    Snapshot { generation: 1, config, catalog, inventories }
+}
+
+fn view(snapshot: &Snapshot) -> Arc<View> {
+    Views::default().of(snapshot, &snapshot.config.routes[0], &Rights::All)
+}
+
+const ONE: &str = "upstreams: { a: { url: http://127.0.0.1:1/mcp } }\n";
+
+#[test]
+fn c057_pages_follow_each_other_without_loss() {
+    let text = format!("{ONE}listen: {{ page: {{ items: 2, bytes: 1MiB }} }}\n");
+    let tools = [r#"{"name":"p"}"#, r#"{"name":"q"}"#, r#"{"name":"r"}"#];
+    let view = view(&snapshot(&text, &[("a", up(&tools))]));
+    let first = view.page(ListKind::Tools, Form::Whole, 0).expect("a page");
+    assert_eq!(
+        (first.items.as_ref(), first.next),
+        (br#"{"name":"a__p"},{"name":"a__q"}"#.as_slice(), Some(2))
+    );
+    let second = view.page(ListKind::Tools, Form::Whole, 2).expect("a page");
+    assert_eq!((second.items.as_ref(), second.next), (br#"{"name":"a__r"}"#.as_slice(), None));
+    assert!(view.page(ListKind::Tools, Form::Whole, 1).is_none());
+    let empty = view.page(ListKind::Prompts, Form::Whole, 0).expect("an empty list is a list");
+    assert!(empty.items.is_empty() && empty.next.is_none());
+}
+
+#[test]
+fn c075_order_is_not_a_change_and_content_is() {
+    let of = |tools: &[&str]| view(&snapshot(ONE, &[("a", up(tools))])).hashes;
+    let (x, y) = (r#"{"name":"x"}"#, r#"{"name":"y"}"#);
+    assert_eq!(of(&[x, y]), of(&[y, x]));
+    assert_ne!(of(&[x, y]), of(&[x]));
+    assert_ne!(of(&[x]), of(&[r#"{"name":"x","title":"t"}"#]));
+}
+
+#[test]
+fn what_is_listed_is_found_and_nothing_else() {
+    let text =
+        "upstreams: { a: { url: http://127.0.0.1:1/mcp, mode: read-only, classes: { read: [see] } } }\n";
+    let view = view(&snapshot(text, &[("a", up(&[r#"{"name":"see"}"#, r#"{"name":"do"}"#]))]));
+    assert_eq!(view.list(ListKind::Tools).len(), 1);
+    assert!(matches!(view.find(ListKind::Tools, "a__see"), Found::Shown(_)));
+    assert!(matches!(view.find(ListKind::Tools, "a__do"), Found::Nothing));
+    assert!(matches!(view.find(ListKind::Prompts, "a__see"), Found::Nothing));
+}
+
+#[test]
+fn a_missing_upstream_is_named_and_makes_the_list_stale() {
+    let text = "upstreams: { a: { url: http://127.0.0.1:1/mcp }, b: { url: http://127.0.0.1:2/mcp } }\n";
+    let trouble = Trouble { label: "unreachable", text: "no".to_owned(), since: Timestamp::UNIX_EPOCH };
+    let down = Presence::Down { trouble, last: None };
+    let view = view(&snapshot(text, &[("a", up(&[])), ("b", down)]));
+    assert_eq!(
+        view.missing.as_deref(),
+        Some(r#"[{"reason":"down","since":"1970-01-01T00:00:00Z","upstream":"b"}]"#)
+    );
+    assert_eq!(view.ttl_ms, 0);
+    assert!(view.offer.prompts, "what was never listed may have anything");
+}
+
+#[test]
+fn the_ttl_is_the_shortest_refresh_and_at_most_five_minutes() {
+    let of = |refresh: &str| {
+        let text = format!("upstreams: {{ a: {{ url: http://127.0.0.1:1/mcp, refresh: {refresh} }} }}\n");
+        view(&snapshot(&text, &[("a", up(&[]))])).ttl_ms
+    };
+    assert_eq!((of("30s"), of("1h")), (30_000, 300_000));
+}
