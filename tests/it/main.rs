@@ -1,3 +1,26 @@
-//! Integration tests: the built binary over real sockets.
+//! The integration tests: the built binary between fake servers and raw clients, over real sockets.
+//!
+//! Each module holds the tests of one promise; names begin with the row of the list of cases that they show.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on fails")]
+#![expect(clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
 
-fn main() {}
+mod support;
+
+mod availability;
+mod cli;
+mod doors;
+mod drain;
+mod failure;
+mod fidelity;
+mod fixtures;
+mod list_changed;
+mod message;
+mod metrics;
+mod modern;
+mod naming;
+mod paging;
+mod resume;
+mod session;
+mod stream;
+mod tokens;
+mod transport;

@@ -1,0 +1,116 @@
+//! The end of the process: what runs is answered, what stands is ended, nothing new begins.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::support::proxy::is_open;
+use crate::support::{Ask, Fake, Pair, Proxy, Side, eras, eventually, json, pairs};
+
+pairs! { c098_a_call_in_flight_is_answered }
+
+eras! { c098_standing_streams_end_properly, c098_a_call_beyond_the_deadline_is_cut }
+
+fn c098_a_call_in_flight_is_answered(pair: Pair) {
+    let alpha = pair.fake().start();
+    let mut weir = Proxy::before(&alpha).listen("drain: { delay: 0s, deadline: 5s }").run();
+    let client = pair.client(&weir);
+    let begun = Instant::now();
+    let (said, ended) = std::thread::scope(|scope| {
+        let call = scope.spawn(|| client.call("alpha__slow", "{\"ms\":900}").said());
+        eventually!(alpha.calls("slow").len() == 1);
+        weir.signal("TERM");
+        let said = call.join().unwrap();
+        (said, weir.ends(Duration::from_secs(3)))
+    });
+    assert_eq!(said, "slow");
+    assert_eq!(ended.and_then(|status| status.code()), Some(0), "exit 0 soon after the last call");
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert!(!is_open(weir.address));
+    if pair.upstream == Side::Legacy {
+        assert!(!alpha.verbs("DELETE").is_empty(), "upstream sessions are ended");
+    }
+}
+
+#[test]
+fn c098_work_is_taken_during_the_delay() {
+    let alpha = Fake::modern().start();
+    let mut weir = Proxy::before(&alpha).listen("drain: { delay: 1s, deadline: 3s }").run();
+    weir.signal("TERM");
+    eventually!(weir.admin_get("/readyz").0 == 503);
+    assert_eq!(json::value(&weir.admin_get("/readyz").1)["draining"], true);
+    assert!(!weir.modern().call("alpha__echo", "{}").is_failure(), "served during the delay");
+    assert_eq!(weir.admin_get("/livez").0, 200);
+    let status = weir.ends(Duration::from_secs(4)).expect("it ends");
+    assert_eq!(status.code(), Some(0));
+}
+
+fn c098_standing_streams_end_properly(side: Side) {
+    let alpha = Fake::of(side).start();
+    let mut weir = Proxy::before(&alpha).run();
+    let mut stream = weir.client(side).listen();
+    weir.signal("TERM");
+    let last = stream.next(Duration::from_secs(2));
+    if side == Side::Modern {
+        let last = last.expect("the completion result");
+        assert_eq!(last.raw(&["result", "resultType"]), Some("\"complete\""));
+        assert!(last.text.contains("io.modelcontextprotocol/subscriptionId"));
+    }
+    assert_eq!(stream.ended(Duration::from_secs(2)), Some(true), "ended in order");
+    assert_eq!(weir.ends(Duration::from_secs(3)).and_then(|status| status.code()), Some(0));
+}
+
+fn c098_a_call_beyond_the_deadline_is_cut(side: Side) {
+    let alpha = Fake::of(side).start();
+    let mut weir = Proxy::before(&alpha).listen("drain: { delay: 0s, deadline: 500ms }").run();
+    let client = weir.client(side);
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let call =
+            scope.spawn(|| client.request(&Ask::call("alpha__slow", "{}")).try_send().map(|r| r.status()));
+        eventually!(alpha.calls("slow").len() == 1);
+        weir.signal("TERM");
+        call.join().unwrap();
+    });
+    assert_eq!(weir.ends(Duration::from_secs(3)).and_then(|status| status.code()), Some(0));
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    eventually!(alpha.gone(&alpha.calls("slow")[0]).is_some(), "cancelled upstream");
+}
+
+#[test]
+fn new_work_is_refused_while_draining() {
+    let alpha = Fake::modern().start();
+    let mut weir = Proxy::before(&alpha).listen("drain: { delay: 0s, deadline: 5s }").run();
+    let client = weir.modern();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| client.call("alpha__slow", "{\"ms\":900}").said());
+        eventually!(alpha.calls("slow").len() == 1);
+        weir.signal("TERM");
+        eventually!(weir.admin_get("/readyz").0 == 503);
+        if let Some(late) = client.request(&Ask::call("alpha__echo", "{}")).try_send() {
+            assert_eq!(late.status(), 503);
+            assert!(late.header("retry-after").is_some());
+        }
+        assert_eq!(call.join().unwrap(), "slow");
+    });
+    assert_eq!(alpha.calls("echo").len(), 0);
+    assert!(weir.ends(Duration::from_secs(3)).is_some());
+}
+
+#[test]
+fn t125_a_second_signal_ends_at_once() {
+    let alpha = Fake::modern().start();
+    let mut weir = Proxy::before(&alpha).listen("drain: { delay: 20s, deadline: 30s }").run();
+    weir.signal("TERM");
+    eventually!(weir.admin_get("/readyz").0 == 503);
+    weir.signal("TERM");
+    assert_eq!(weir.ends(Duration::from_secs(2)).and_then(|status| status.code()), Some(1));
+}
+
+#[test]
+fn sigint_ends_without_a_delay() {
+    let alpha = Fake::modern().start();
+    let mut weir = Proxy::before(&alpha).listen("drain: { delay: 20s, deadline: 30s }").run();
+    weir.signal("INT");
+    assert_eq!(weir.ends(Duration::from_secs(2)).and_then(|status| status.code()), Some(0));
+}
