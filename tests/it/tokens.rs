@@ -12,11 +12,16 @@ eras! {
     t082_who_cannot_see_a_change_hears_nothing,
 }
 
+/// Where the description of the protected endpoint is, as a challenge says it.
+const METADATA: &str = "resource_metadata=\"https://gw.example/.well-known/oauth-protected-resource/mcp\"";
+
 /// A gateway with a token for each class of tools.
 fn guarded(side: Side) -> (crate::support::Upstream, Weir) {
     let alpha = Fake::of(side).tools(["look", "put", "drop"].map(tool)).start();
     let weir = Proxy::new()
         .upstream_with("alpha", &alpha, "classes: { read: [look], write: [put] }")
+        .listen("public_url: https://gw.example")
+        .listen("allowed_hosts: [\"127.0.0.1\", localhost]")
         .token("reader", "token-r", "\"mcp:read\"")
         .token("writer", "token-w", "\"mcp:write\"")
         .token("admin", "token-a", "\"mcp:admin\"")
@@ -74,10 +79,7 @@ fn c085_without_a_good_token_there_is_a_challenge() {
         let response = exchange.send();
         assert_eq!(response.status(), 401);
         let challenge = response.header("www-authenticate").unwrap_or_default().to_owned();
-        assert!(
-            challenge.starts_with("Bearer ") && challenge.contains("resource_metadata=\"http"),
-            "{challenge}"
-        );
+        assert!(challenge.starts_with("Bearer ") && challenge.contains(METADATA), "{challenge}");
         assert!(challenge.contains("scope="), "{challenge}");
         assert!(!challenge.contains("error="), "no credential was sent: {challenge}");
         assert_eq!(response.header("cache-control"), Some("no-store"));

@@ -255,8 +255,9 @@ fn t023_a_batch_of_2025_03_26_is_served() {
     };
     let batch = format!("[{},{}]", call(1), call(2));
     let response = client.post(batch).set("Accept", "application/json").send();
-    assert_eq!(response.status(), 200);
-    let answers = json::value(&response.text());
+    let (status, text) = (response.status(), response.text());
+    assert_eq!(status, 200, "{text}");
+    let answers = json::value(&text);
     assert_eq!((&answers[0]["id"], &answers[1]["id"]), (&1.into(), &2.into()), "{answers}");
     assert_eq!(answers[1]["result"]["structuredContent"]["n"], 2);
     let many = format!("[{}]", vec![call(1); 65].join(","));
