@@ -33,7 +33,7 @@ fn src() -> Vec<Source> {
 }
 
 fn everything() -> Vec<Source> {
-    ["src", "tests", "benches"].into_iter().flat_map(sources).collect()
+    ["src", "tests/it", "benches"].into_iter().flat_map(sources).collect()
 }
 
 #[test]
