@@ -215,16 +215,15 @@ async fn a_lost_upstream_gives_up_its_place_after_a_while() {
 
 #[tokio::test]
 async fn a_restarted_upstream_is_asked_anew_what_it_offers() {
+    const OFFERS: [&str; 2] = [r#"{"tools":{}}"#, r#"{"tools":{},"prompts":{}}"#];
     let life = Arc::new(AtomicUsize::new(0));
     let current = Arc::clone(&life);
     let fixture = Fixture::with(
         move |seen| {
             let life = current.load(Ordering::Relaxed);
-            let id = format!("life{life}");
+            let (id, offer) = (format!("life{life}"), OFFERS[life]);
             match seen.method().as_str() {
                 "initialize" => {
-                    let prompts = if life == 0 { "" } else { r#","prompts":{}"# };
-                    let offer = format!(r#"{{"tools":{{}}{prompts}}}"#);
                     let answer = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{offer}}}"#);
                     result(seen, &answer).with("mcp-session-id", &id)
                 }
