@@ -45,6 +45,12 @@ impl ListKind {
         }
     }
 
+    /// Whether a notification of this name says that a list changed.
+    #[must_use]
+    pub fn is_changed(notification: &str) -> bool {
+        Self::ALL.iter().any(|kind| kind.changed() == notification)
+    }
+
     /// The member of an item that names it.
     #[must_use]
     pub fn key(self) -> &'static str {

@@ -1,6 +1,7 @@
 //! One request on its way: what of the messages in its answer belongs to whom.
 
 use bytes::Bytes;
+use tokio::sync::Notify;
 
 use super::emit::Emitter;
 use super::fault::Fault;
@@ -9,7 +10,7 @@ use super::pace::Pace;
 use super::reading::{Incoming, read};
 use crate::exchange::{Call, Event, Reason};
 use crate::jsonrpc::{Id, Object, RpcError};
-use crate::protocol::{LogLevel, meta, notification};
+use crate::protocol::{ListKind, LogLevel, meta, notification};
 
 /// What an upstream answered.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(super) struct Audience<'a> {
     pub(super) call: &'a Call,
     pub(super) emitter: &'a Emitter,
     pub(super) pace: &'a Pace,
+    /// Raised where the upstream says on the call's stream that one of its lists changed, as some do.
+    pub(super) changed: &'a Notify,
 }
 
 /// A request and its id towards the upstream, which is its progress token too. A request of Weir's own has no
@@ -101,6 +104,7 @@ impl Conversation<'_> {
                     audience.emitter.emit(Event::Log(level, params)).await;
                 }
             }
+            _ if ListKind::is_changed(method) => audience.changed.notify_one(),
             _ => {}
         }
     }

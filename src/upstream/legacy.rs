@@ -72,11 +72,17 @@ impl Peer {
     pub(super) async fn ask(&self, method: Method, params: &str) -> Result<Told, Fault> {
         let first = self.ask_once(method, params).await;
         match first {
-            Err(miss) if miss.cure == Cure::Resend => {
+            Err(miss) if miss.cure == Cure::Resend && miss.fault.reason != Reason::Unreachable => {
                 self.ask_once(method, params).await.map_err(|miss| miss.fault)
             }
             told => told.map_err(|miss| miss.fault),
         }
+    }
+
+    /// Whether the session of Weir's listing was opened again since this was last asked. The upstream may have been
+    /// restarted then, and offer other things.
+    pub(super) fn was_reopened(&self) -> bool {
+        self.pool.was_reopened()
     }
 
     async fn ask_once(&self, method: Method, params: &str) -> Result<Told, Miss> {

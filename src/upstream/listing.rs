@@ -24,6 +24,8 @@ pub(super) struct Listed {
     pub(super) inventory: Inventory,
     /// Whether nothing was refused or cut.
     pub(super) is_whole: bool,
+    /// Whether the upstream refused a list.
+    pub(super) is_refused: bool,
 }
 
 /// Lists everything. `last` is what the upstream offered before; `checker` is the same from listing to listing.
@@ -38,17 +40,18 @@ pub(super) async fn list(
         read.push((kind, Pages::of(peer, upstream, kind).read().await?));
     }
     let mut inventory = blank(peer);
-    let mut is_whole = true;
+    let (mut is_whole, mut is_refused) = (true, false);
     checker.renew();
     for (kind, Read { items, ttl, end }) in read {
         let old = last.map_or(&[][..], |last| last.list(kind));
-        let is_refused = matches!(end, End::Refused(_));
+        let keeps_old = matches!(end, End::Refused(_)) && !old.is_empty();
+        is_refused |= matches!(end, End::Refused(_));
         inventory.ttl = smaller(inventory.ttl, ttl);
         if let Some(warning) = end.warning(kind) {
             is_whole = false;
             inventory.warnings.push(warning);
         }
-        let entries = if is_refused && !old.is_empty() {
+        let entries = if keeps_old {
             old.to_vec()
         } else {
             check(kind, &items, checker, &mut inventory.left_out).await
@@ -56,7 +59,7 @@ pub(super) async fn list(
         *slot(&mut inventory, kind) = entries;
     }
     inventory.warnings.extend(checker.warnings());
-    Ok(Listed { inventory, is_whole })
+    Ok(Listed { inventory, is_whole, is_refused })
 }
 
 fn blank(peer: &Peer) -> Inventory {

@@ -78,6 +78,14 @@ impl Peer {
         }
     }
 
+    /// Whether a standing stream of this one serves for the other.
+    pub(super) fn hears_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Modern(one), Self::Modern(other)) => one.offer == other.offer,
+            (Self::Legacy(_) | Self::Modern(_), _) => false,
+        }
+    }
+
     pub(super) fn revision(&self) -> Revision {
         match self {
             Self::Legacy(peer) => peer.revision,
@@ -102,6 +110,14 @@ impl Peer {
     /// Whether its results carry `resultType` and cache hints.
     pub(super) fn is_stateless(&self) -> bool {
         matches!(self, Self::Modern(_))
+    }
+
+    /// Whether the upstream has forgotten Weir since this was last asked, and so may offer other things now.
+    pub(super) fn was_forgotten(&self) -> bool {
+        match self {
+            Self::Legacy(peer) => peer.was_reopened(),
+            Self::Modern(_) => false,
+        }
     }
 
     /// Makes one attempt at a call.

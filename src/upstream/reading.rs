@@ -3,8 +3,6 @@
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use super::fault::Fault;
-use crate::exchange::Reason;
 use crate::jsonrpc::{self, Id, Message, Object, RpcError, scan};
 
 /// What an upstream sent.
@@ -53,11 +51,6 @@ pub(super) fn read(bytes: &Bytes) -> Result<Incoming, jsonrpc::Error> {
         Message::Result { id, result } => Incoming::Result { id, result: bytes.slice_ref(result.as_bytes()) },
         Message::Error { id, error } => Incoming::Error { id, error: rpc_error(error) },
     })
-}
-
-/// The only message of a document that must be an answer.
-pub(super) fn read_document(bytes: &Bytes) -> Result<Incoming, Fault> {
-    read(bytes).map_err(|_unreadable| Fault::sent(Reason::NotMcp))
 }
 
 fn rpc_error(raw: &str) -> RpcError {

@@ -22,5 +22,6 @@ mod paging;
 mod resume;
 mod session;
 mod stream;
+mod tidy;
 mod tokens;
 mod transport;

@@ -10,7 +10,7 @@ use crate::protocol::{Method, Offer, Revision, code, notification};
 use crate::upstream::fault::Fault;
 use crate::upstream::http::{Answered, Form, Http};
 use crate::upstream::messages::Messages;
-use crate::upstream::reading::{Incoming, read, read_document};
+use crate::upstream::reading::{Incoming, read};
 
 /// A session that has been opened, and what the upstream said when it was.
 #[derive(Debug)]
@@ -99,13 +99,9 @@ async fn answer(
     session: Option<&HeaderValue>,
 ) -> Result<Result<Bytes, RpcError>, Fault> {
     let mut messages = Messages::of(answered)?;
+    let missing = if messages.is_document() { Reason::NotMcp } else { Reason::Ended };
     while let Some(message) = messages.next().await? {
-        let incoming = if messages.is_document() {
-            read_document(&message)?
-        } else {
-            let Ok(incoming) = read(&message) else { continue };
-            incoming
-        };
+        let Ok(incoming) = read(&message) else { continue };
         match incoming {
             Incoming::Result { id: of, result } if of == *id => return Ok(Ok(result)),
             Incoming::Error { id: of, error } if of.as_ref().is_none_or(|of| of == id) => {
@@ -118,7 +114,7 @@ async fn answer(
             Incoming::Result { .. } | Incoming::Error { .. } | Incoming::Notice { .. } => {}
         }
     }
-    Err(Fault::sent(Reason::Ended))
+    Err(Fault::sent(missing))
 }
 
 /// What Weir answers to a request of an upstream: it can be pinged, and asked nothing else.

@@ -62,6 +62,7 @@ pub(in crate::upstream) struct Pool {
     slots: DashMap<Key, Slot>,
     numbers: AtomicU64,
     has_ids: AtomicBool,
+    is_reopened: AtomicBool,
 }
 
 /// A session in use.
@@ -102,8 +103,16 @@ impl Pool {
     pub(in crate::upstream) fn new(way: Way, revision: Revision, tasks: &TaskGroup) -> Arc<Self> {
         let tasks = tasks.child("sessions");
         let chores = Chores::start(Arc::clone(&way.http), &tasks);
-        let (numbers, has_ids) = (AtomicU64::new(0), AtomicBool::new(true));
-        let pool = Arc::new(Self { way, revision, chores, tasks, slots: DashMap::new(), numbers, has_ids });
+        let pool = Arc::new(Self {
+            way,
+            revision,
+            chores,
+            tasks,
+            slots: DashMap::new(),
+            numbers: AtomicU64::new(0),
+            has_ids: AtomicBool::new(true),
+            is_reopened: AtomicBool::new(false),
+        });
         pool.tasks
             .spawn_until_cancelled("idle sessions", sweep(Arc::downgrade(&pool), pool.way.upstream.idle));
         pool
@@ -151,7 +160,8 @@ impl Pool {
                 Ok(Lease { key, session: Arc::clone(session), _ends: ends })
             }
             Ok(Opening::Failed(fault)) => Err(fault.clone()),
-            Ok(Opening::Pending) | Err(_) => Err(Fault::unsent(Reason::Removed)),
+            // The pool is being closed: where the upstream has another by now, the call goes there.
+            Ok(Opening::Pending) | Err(_) => Err(Fault::unsent(Reason::Unreachable)),
         }
     }
 
@@ -162,6 +172,11 @@ impl Pool {
             Opening::Ready(session) => Arc::ptr_eq(session, &lease.session),
             Opening::Pending | Opening::Failed(_) => false,
         });
+    }
+
+    /// Whether the listing session was opened here since this was last asked.
+    pub(super) fn was_reopened(&self) -> bool {
+        self.is_reopened.swap(false, Ordering::Relaxed)
     }
 
     /// The session of a key, where one is open.
@@ -227,6 +242,7 @@ impl Pool {
         let Opening::Ready(session) = opening else { return };
         if key == Key::Listing {
             self.has_ids.store(session.has_id(), Ordering::Relaxed);
+            self.is_reopened.store(true, Ordering::Relaxed);
         }
         // Asked after the session can be seen: who takes the slot away before this sees it and ends it, who does so
         // later leaves it to us.

@@ -87,7 +87,7 @@ async fn hear(peer: &Peer, lease: &Lease, mut messages: Messages, announcer: &An
     while let Ok(Some(message)) = messages.next().await {
         match read(&message) {
             Ok(Incoming::Notice { method, .. }) => {
-                if ListKind::ALL.iter().any(|kind| kind.changed() == method) {
+                if ListKind::is_changed(&method) {
                     announcer.changed();
                 }
             }

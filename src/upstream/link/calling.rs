@@ -83,7 +83,7 @@ async fn attempts(
     loop {
         let peer = shared.peer()?;
         let listings = shared.facts.borrow().listings;
-        let miss = match peer.attempt(Audience { call: &call, emitter, pace }).await {
+        let miss = match peer.attempt(Audience { call: &call, emitter, pace, changed: &shared.doubt }).await {
             Ok(told) => {
                 shared.was_answered();
                 drop(pass);

@@ -13,6 +13,7 @@ mod health;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until};
 
@@ -87,19 +88,28 @@ impl Keeper {
     }
 
     async fn round(&mut self) -> Result<(), Fault> {
-        let peer = self.peer().await?;
-        self.ear.follow(&peer, &self.tasks).await;
+        let mut peer = self.peer().await?;
+        let mut is_fresh = self.settled_at.is_some_and(|at| at > self.listed_at);
         loop {
-            self.listed_at = Instant::now();
-            self.ear.forget();
-            let listed =
-                listing::list(&peer, &self.way.upstream, self.last.as_deref(), &mut self.checker).await?;
-            self.listed(listed);
-            // Where the listing had to open another session, its stream is new, and may have missed a change.
-            if !self.ear.follow(&peer, &self.tasks).await {
+            self.ear.follow(&peer, &self.tasks).await;
+            let listed = self.list(&peer).await?;
+            // An upstream that refuses, or has forgotten Weir, may be another one by now.
+            if is_fresh || !(listed.is_refused || peer.was_forgotten()) {
+                self.listed(listed);
                 return Ok(());
             }
+            is_fresh = true;
+            self.settled_at = None;
+            peer = self.peer().await?;
         }
+    }
+
+    async fn list(&mut self, peer: &Peer) -> Result<Listed, Fault> {
+        self.listed_at = Instant::now();
+        // This listing sees whatever was reported before it.
+        self.ear.forget();
+        let _doubted = self.posts.shared.doubt.notified().now_or_never();
+        listing::list(peer, &self.way.upstream, self.last.as_deref(), &mut self.checker).await
     }
 
     /// Who is spoken to; settled anew where nobody is, and where there is doubt.
@@ -113,8 +123,10 @@ impl Keeper {
         let peer = Peer::new(settled, &self.way, old.as_ref(), &self.tasks);
         self.settled_at = Some(Instant::now());
         self.posts.shared.facts.send_modify(|facts| facts.peer = Some(peer.clone()));
-        if let Some(old) = old.filter(|old| !old.shares_sessions(&peer)) {
+        if !old.as_ref().is_some_and(|old| old.hears_like(&peer)) {
             self.ear.close();
+        }
+        if let Some(old) = old.filter(|old| !old.shares_sessions(&peer)) {
             self.tasks.spawn_until_cancelled("close a peer", async move { old.close().await });
         }
         Ok(peer)
@@ -133,7 +145,7 @@ impl Keeper {
     }
 
     fn listed(&mut self, listed: Listed) {
-        let Listed { inventory, is_whole } = listed;
+        let Listed { inventory, is_whole, is_refused: _ } = listed;
         let name = &self.way.upstream.name;
         let inventory = match self.last.take() {
             Some(last) if *last == inventory => last,
@@ -191,6 +203,7 @@ impl Keeper {
             return;
         }
         self.settled_at = None;
+        self.ear.close();
         self.posts.metrics.set_up(name, false);
         match turn {
             Turn::Lost => tracing::warn!(upstream = %name, reason = label, "upstream lost"),
@@ -218,7 +231,8 @@ impl Keeper {
             tokio::select! {
                 news = self.ear.news() => match news {
                     News::Turned(Hearing::Opening) => continue,
-                    News::Turned(Hearing::Open { .. } | Hearing::Broken | Hearing::Refused) => {}
+                    News::Turned(Hearing::Open { .. }) => self.reopened(),
+                    News::Turned(Hearing::Broken | Hearing::Refused) => {}
                     News::Changed => tokio::time::sleep(GATHER).await,
                 },
                 () = self.posts.shared.doubt.notified() => {}
@@ -226,6 +240,14 @@ impl Keeper {
                 () = due(revision) => {}
             }
             return sleep_until(self.listed_at + self.gap).await;
+        }
+    }
+
+    /// The standing stream was broken, perhaps by a restart. Of an upstream with sessions the next listing tells; of
+    /// one without, only asking does.
+    fn reopened(&mut self) {
+        if self.posts.shared.facts.borrow().peer.as_ref().is_some_and(Peer::is_stateless) {
+            self.settled_at = None;
         }
     }
 

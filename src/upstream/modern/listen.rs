@@ -89,7 +89,7 @@ async fn once(peer: &Peer, params: &str, announcer: &Announcer) -> Ended {
     while let Ok(Some(message)) = messages.next().await {
         match read(&message) {
             Ok(Incoming::Notice { method, .. }) => {
-                if ListKind::ALL.iter().any(|kind| kind.changed() == method) {
+                if ListKind::is_changed(&method) {
                     announcer.changed();
                 }
             }

@@ -90,13 +90,11 @@ async fn c125_a_legacy_server_is_found_whatever_it_answers_to_a_modern_request()
 async fn c122_and_c135_a_server_that_does_not_negotiate_is_spoken_to_in_its_revision() {
     for spoken in ["2025-06-18", "2025-03-26", "2024-11-05"] {
         let fixture = Fixture::start(move |seen| {
-            let version = seen.header("mcp-protocol-version");
-            match seen.method().as_str() {
-                "initialize" if seen.body["params"]["protocolVersion"] != spoken => {
-                    error(seen, 400, -32000, &format!("Unsupported protocol version, supported: {spoken}"))
-                }
-                "server/discover" | "initialize" => legacy(seen),
-                _ if version.is_some_and(|version| version != spoken) => text(400, "wrong version"),
+            let is_hello = seen.method() == "initialize";
+            let is_wanted = seen.body["params"]["protocolVersion"] == spoken;
+            match seen.header("mcp-protocol-version") {
+                _ if is_hello && !is_wanted => error(seen, 400, -32000, &format!("supported: {spoken}")),
+                Some(version) if seen.method() != "server/discover" && version != spoken => text(400, "no"),
                 _ => legacy(seen),
             }
         })

@@ -246,6 +246,21 @@ async fn a_change_on_the_stream_is_listed() {
 }
 
 #[tokio::test]
+async fn a_change_on_the_stream_of_a_call_is_listed() {
+    let fixture = Fixture::start(|seen| match seen.method().as_str() {
+        "tools/call" => {
+            let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+            events(&[changed, &format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#, seen.id())], None)
+        }
+        _ => legacy(seen),
+    })
+    .await;
+    fixture.up().await;
+    assert_eq!(fixture.events(call("echo", "{}")).await.len(), 1);
+    fixture.server.saw("tools/list", 2).await;
+}
+
+#[tokio::test]
 async fn c078_a_ping_is_answered_in_its_session_and_anything_else_refused() {
     let ask = |id: &str, method: &str| {
         format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\"}}\n\n")

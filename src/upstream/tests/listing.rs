@@ -212,3 +212,56 @@ async fn a_lost_upstream_gives_up_its_place_after_a_while() {
     dead.store(0, Ordering::Relaxed);
     fixture.up().await;
 }
+
+#[tokio::test]
+async fn a_restarted_upstream_is_asked_anew_what_it_offers() {
+    const OFFERS: [&str; 2] = [r#"{"tools":{}}"#, r#"{"tools":{},"prompts":{}}"#];
+    let life = Arc::new(AtomicUsize::new(0));
+    let current = Arc::clone(&life);
+    let fixture = Fixture::with(
+        move |seen| {
+            let life = current.load(Ordering::Relaxed);
+            let (id, offer) = (format!("life{life}"), OFFERS[life]);
+            match seen.method().as_str() {
+                "initialize" => {
+                    let answer = format!(r#"{{"protocolVersion":"2025-11-25","capabilities":{offer}}}"#);
+                    result(seen, &answer).with("mcp-session-id", &id)
+                }
+                "server/discover" => legacy(seen),
+                _ if seen.header("mcp-session-id") != Some(&id) => super::server::empty(404),
+                "prompts/list" => result(seen, r#"{"prompts":[{"name":"p"}]}"#),
+                _ => legacy(seen),
+            }
+        },
+        |up| up.refresh = Duration::from_millis(60),
+    )
+    .await;
+    fixture.up().await;
+    life.store(1, Ordering::Relaxed);
+    fixture.stands(|presence| presence.inventory().is_some_and(|i| i.prompts.len() == 1)).await;
+    assert!(matches!(fixture.set.inventories().borrow()[&fixture.name], Presence::Up { .. }));
+}
+
+#[tokio::test]
+async fn a_lost_upstream_is_tried_by_its_keeper_alone() {
+    let dead = Arc::new(AtomicUsize::new(0));
+    let current = Arc::clone(&dead);
+    let fixture = Fixture::with(
+        move |seen| match (current.load(Ordering::Relaxed), seen.method().as_str()) {
+            (0, "GET") => {
+                super::server::events(&[], Some(super::server::Piece::Wait(Duration::from_millis(100))))
+            }
+            (0, _) => legacy(seen),
+            _ => super::server::empty(503),
+        },
+        |up| up.refresh = Duration::from_millis(150),
+    )
+    .await;
+    fixture.up().await;
+    dead.store(1, Ordering::Relaxed);
+    fixture.stands(|presence| matches!(presence, Presence::Down { .. })).await;
+    let streams = fixture.server.count("GET");
+    fixture.server.saw("server/discover", 3).await;
+    assert_eq!(fixture.server.count("GET"), streams);
+    assert_eq!(fixture.server.count("initialize"), 1, "a server error says nothing about the era");
+}

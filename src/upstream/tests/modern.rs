@@ -327,18 +327,10 @@ async fn dropping_a_reply_closes_the_stream_and_frees_its_place() {
     )
     .await;
     fixture.up().await;
-    let mut reply = fixture.link.call(call("echo", "\"hang\""));
-    assert!(futures_util::poll!(reply.next()).is_pending());
-    let waiting = async {
-        loop {
-            assert!(futures_util::poll!(reply.next()).is_pending());
-            if fixture.server.count("tools/call") == 1 {
-                break;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    waiting.await;
-    drop(reply);
+    let reply = fixture.link.call(call("echo", "\"hang\""));
+    tokio::select! {
+        _ = reply.into_future() => panic!("it hangs"),
+        () = fixture.server.saw("tools/call", 1) => {}
+    }
     fixture.result(call("echo", "{}")).await;
 }

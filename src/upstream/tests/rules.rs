@@ -18,7 +18,7 @@ fn c063_never_more_than_15_attempts_in_5_minutes() {
             time += **pause;
             time <= Duration::from_secs(300)
         });
-        assert!(1 + within.count() <= 15, "with jitter {jitter}");
+        assert!(within.count() < 15, "with jitter {jitter}");
         assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]), "growing");
         assert!(pauses.iter().all(|pause| *pause <= Duration::from_secs(30)), "a ceiling");
     }

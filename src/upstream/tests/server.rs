@@ -119,10 +119,8 @@ impl Server {
         let (log, script, group) = (Arc::clone(&server.log), Arc::new(script), tasks.clone());
         tasks.spawn_until_cancelled("server", async move {
             while let Ok((socket, _)) = listener.accept().await {
-                let (log, script) = (Arc::clone(&log), Arc::clone(&script));
-                group.spawn_until_cancelled("connection", async move {
-                    serve(socket, &log, &*script).await;
-                });
+                let serving = connection(socket, Arc::clone(&log), Arc::clone(&script));
+                group.spawn_until_cancelled("connection", serving);
             }
         });
         server
@@ -156,7 +154,10 @@ impl Server {
     }
 }
 
-async fn serve(mut socket: TcpStream, log: &Mutex<Vec<Seen>>, script: &(dyn Fn(&Seen) -> Answer + Sync)) {
+async fn connection<S>(mut socket: TcpStream, log: Arc<Mutex<Vec<Seen>>>, script: Arc<S>)
+where
+    S: Fn(&Seen) -> Answer + Send + Sync,
+{
     let mut buffer = Vec::new();
     while let Some(mut seen) = read(&mut socket, &mut buffer).await {
         {
@@ -175,21 +176,31 @@ async fn serve(mut socket: TcpStream, log: &Mutex<Vec<Seen>>, script: &(dyn Fn(&
                 headers.push(("content-type".to_owned(), "text/event-stream".to_owned()));
                 let head = head(200, &headers, "transfer-encoding: chunked");
                 let _sent = socket.write_all(head.as_bytes()).await;
-                for piece in pieces {
-                    match piece {
-                        Piece::Text(text) => {
-                            let chunk = format!("{:x}\r\n{text}\r\n", text.len());
-                            let _sent = socket.write_all(chunk.as_bytes()).await;
-                        }
-                        Piece::Cut => return,
-                        Piece::Hold => return gone(&mut socket).await,
-                        Piece::Wait(time) => tokio::time::sleep(time).await,
-                    }
+                if stream(&mut socket, pieces).await.is_none() {
+                    return;
                 }
-                let _sent = socket.write_all(b"0\r\n\r\n").await;
             }
         }
     }
+}
+
+/// Writes the pieces; `None` where the connection ends with them.
+async fn stream(socket: &mut TcpStream, pieces: Vec<Piece>) -> Option<()> {
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => {
+                let chunk = format!("{:x}\r\n{text}\r\n", text.len());
+                let _sent = socket.write_all(chunk.as_bytes()).await;
+            }
+            Piece::Cut => return None,
+            Piece::Hold => {
+                gone(socket).await;
+                return None;
+            }
+            Piece::Wait(time) => tokio::time::sleep(time).await,
+        }
+    }
+    socket.write_all(b"0\r\n\r\n").await.ok()
 }
 
 fn head(status: u16, headers: &[(String, String)], framing: &str) -> String {
@@ -231,7 +242,7 @@ async fn read(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Seen> {
 }
 
 async fn fill(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<()> {
-    let mut chunk = [0; 16384];
+    let mut chunk = vec![0; 16384];
     let count = socket.read(&mut chunk).await.ok().filter(|count| *count > 0)?;
     buffer.extend_from_slice(&chunk[..count]);
     Some(())
