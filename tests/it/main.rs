@@ -8,6 +8,7 @@ mod support;
 
 mod availability;
 mod cli;
+mod demonstration;
 mod doors;
 mod drain;
 mod failure;

@@ -1,7 +1,7 @@
 //! Watching it run: the admin address and the lines that are printed.
 
 use crate::support::exchange::Exchange;
-use crate::support::{Fake, Pair, Proxy, eventually, json, pairs};
+use crate::support::{Ask, Fake, Pair, Proxy, eventually, json, pairs};
 
 pairs! { operations_are_measured }
 
@@ -78,6 +78,37 @@ fn the_admin_address_answers_reading_only() {
     }
 }
 
+#[test]
+fn t123_log_lines_are_json_and_cannot_be_forged() {
+    let alpha = Fake::modern().start();
+    let log = "telemetry: { log: { format: json, level: debug } }\n";
+    let weir = Proxy::before(&alpha).section(log).run();
+    let client = weir.modern();
+    let forged = "x\\n{\\\"level\\\":\\\"ERROR\\\",\\\"forged\\\":1}\\u2028\\u001b[31m";
+    client.ask(Ask::new("tools/call").params(&format!("{{\"name\":\"{forged}\"}}")).without("Mcp-Name"));
+    client.call("alpha__echo", "{}");
+    let is_object = |line: &str| serde_json::from_str::<serde_json::Map<_, _>>(line).is_ok();
+    eventually!(weir.log().contains("alpha"));
+    let log = weir.log();
+    let odd: Vec<&str> = log.lines().filter(|line| !is_object(line)).collect();
+    assert!(odd.is_empty(), "{odd:?}");
+    assert!(!log.lines().any(|line| line.starts_with("{\"level\":\"ERROR\",\"forged\"")), "{log}");
+}
+
+#[test]
+fn an_access_line_is_written_for_each_exchange() {
+    let alpha = Fake::modern().start();
+    for (access, expected) in [(true, 3), (false, 0)] {
+        let log = format!("telemetry: {{ log: {{ format: json, level: info, access: {access} }} }}\n");
+        let weir = Proxy::before(&alpha).section(&log).run();
+        for _ in 0..3 {
+            weir.modern().call("alpha__echo", "{}");
+        }
+        let lines = || weir.log().lines().filter(|line| line.contains("tools/call")).count();
+        eventually!(lines() == expected, "{} lines of {expected}: {}", lines(), weir.log());
+    }
+}
+
 fn operations_are_measured(pair: Pair) {
     let (_alpha, weir, client) = pair.set_up(pair.fake());
     for _ in 0..3 {
@@ -88,7 +119,8 @@ fn operations_are_measured(pair: Pair) {
     let count = |name: &str, labels: &[&str]| weir.metric(name, labels).unwrap_or(0.0);
     let server = "mcp_server_operation_duration_seconds_count";
     let call = "method=\"tools/call\"";
-    eventually!(count(server, &[call, "upstream=\"alpha\""]) >= 3.0, "{}", weir.admin_get("/metrics").1);
+    eventually!(count(server, &[call, "route=\"default\"", "outcome=\"result\""]) >= 3.0);
+    assert!(count(server, &[call, "upstream=\"alpha\""]) >= 3.0, "the upstream is a label");
     assert!(count(server, &["method=\"tools/list\"", "route=\"default\""]) >= 1.0);
     assert!(count("mcp_client_operation_duration_seconds_count", &[call, "upstream=\"alpha\""]) >= 3.0);
     let (_, text) = weir.admin_get("/metrics");

@@ -133,8 +133,10 @@ fn c123_an_unsupported_version(side: Side) {
         assert_eq!(data["requested"], version);
         assert_eq!(data["supported"], json!(["2026-07-28"]));
     }
-    let legacy = weir.legacy().ask(Ask::new("tools/list").header("MCP-Protocol-Version", "1999-01-01"));
-    assert_eq!(legacy.status(), 400);
+    let versioned =
+        |version| weir.legacy().ask(Ask::new("tools/list").header("MCP-Protocol-Version", version));
+    assert_eq!(versioned("1999-01-01").status(), 400);
+    assert_eq!(versioned("2025-03-26").status(), 200, "not what the session negotiated, but a legacy one");
     assert_eq!(alpha.asked(), before);
 }
 
@@ -185,6 +187,23 @@ fn c125_a_legacy_upstream_is_found_by_one_probe() {
         }
         assert_eq!(alpha.seen("server/discover").len(), 1, "probe {number} is remembered");
         assert_eq!(alpha.violations(), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn c125_an_upgraded_upstream_is_found_again() {
+    for (before, after) in [(Fake::legacy(), Fake::modern()), (Fake::modern(), Fake::legacy())] {
+        let alpha = before.label("before").start();
+        let address = alpha.address();
+        let weir = Proxy::before(&alpha).run();
+        let client = weir.modern();
+        assert!(!client.call("alpha__echo", "{}").is_failure());
+        drop(alpha);
+        let alpha = after.label("after").start_at(address);
+        let at = || client.call("alpha__echo", "{}").raw(&["result", "_meta", "at"]).map(str::to_owned);
+        eventually!(at().as_deref() == Some("\"after\""));
+        assert!(!weir.legacy().call("alpha__echo", "{}").is_failure());
+        drop(alpha);
     }
 }
 

@@ -255,6 +255,27 @@ fn c012_a_lost_notification_stream_does_not_end_the_upstream_session() {
     assert!(reopened < 30, "{reopened} GETs within two seconds");
 }
 
+#[test]
+fn an_idle_upstream_session_is_ended_and_opened_again() {
+    let alpha = Fake::legacy().start();
+    let weir = Proxy::new().upstream_with("alpha", &alpha, "idle: 300ms").run();
+    let client = weir.legacy();
+    client.call("alpha__incr", "{}");
+    let own = one_session(&alpha, "incr");
+    eventually!(!alpha.sessions().contains(&own));
+    assert!(alpha.verbs("DELETE").iter().any(|request| request.session() == Some(&own)));
+    assert_eq!(client.call("alpha__incr", "{}").said(), "1");
+}
+
+#[test]
+fn a_session_has_a_longest_life() {
+    let alpha = Fake::legacy().start();
+    let weir = Proxy::before(&alpha).listen("sessions: { max_age: 1s }").run();
+    let client = weir.legacy();
+    assert_eq!(client.ask(Ask::new("ping")).status(), 200);
+    eventually!(client.ask(Ask::new("ping")).status() == 404);
+}
+
 /// Each kind of request that is refused before there is a session.
 fn refused(weir: &Weir) -> Vec<(&'static str, Exchange)> {
     let initialize = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\

@@ -123,6 +123,8 @@ fn c029_get_is_a_stream_or_refused() {
     assert!(matches!(wrong.status(), 405 | 406), "{}", wrong.status());
     let modern = weir.modern().exchange("GET").header("Accept", "text/event-stream").send();
     assert_eq!(modern.status(), 405);
+    assert_eq!(weir.modern().exchange("DELETE").send().status(), 405);
+    assert_eq!(Exchange::new(weir.address, "DELETE", "/mcp").send().status(), 400);
     let put = weir.legacy().exchange("PUT").send();
     assert_eq!(put.status(), 405);
     assert!(put.header("allow").is_some_and(|allow| allow.contains("POST")));

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -117,11 +118,12 @@ impl Proxy {
         let folder = TempDir::new().expect("a temporary folder");
         let file = folder.path().join("routes.yaml");
         std::fs::write(&file, self.text()).expect("a temporary file");
-        let mut command = weir();
-        let address = self.address.as_deref().unwrap_or("127.0.0.1:0");
-        command.args(["serve", "--listen", address, "--admin", "127.0.0.1:0", "--config"]).arg(&file);
-        command.current_dir(folder.path());
-        Weir::start(command, folder)
+        Weir::start(serve(self.address.as_deref(), Some(&file)), folder)
+    }
+
+    /// Starts one with this configuration file as it is, or with none at all, in an empty folder.
+    pub(crate) fn of_file(file: Option<&Path>) -> Weir {
+        Weir::start(serve(None, file), TempDir::new().expect("a temporary folder"))
     }
 }
 
@@ -129,6 +131,15 @@ impl Proxy {
 pub(crate) fn token_hash(token: &str) -> String {
     let digits: String = Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sha256:{digits}")
+}
+
+fn serve(address: Option<&str>, file: Option<&Path>) -> Command {
+    let mut command = weir();
+    command.args(["serve", "--listen", address.unwrap_or("127.0.0.1:0"), "--admin", "127.0.0.1:0"]);
+    if let Some(file) = file {
+        command.arg("--config").arg(file);
+    }
+    command
 }
 
 /// The binary, without the environment of the test.
@@ -154,7 +165,7 @@ pub(crate) struct Weir {
 
 impl Weir {
     fn start(mut command: Command, folder: TempDir) -> Self {
-        let mut child = command.spawn().expect("the binary starts");
+        let mut child = command.current_dir(folder.path()).spawn().expect("the binary starts");
         let log = Arc::new(Mutex::new(String::new()));
         let errors = child.stderr.take().expect("standard error is piped");
         let into = Arc::clone(&log);

@@ -13,6 +13,7 @@ mod tools;
 mod wire;
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 pub(crate) use request::Request;
@@ -182,6 +183,11 @@ impl Fake {
     /// Binds a port and serves.
     pub(crate) fn start(self) -> Upstream {
         Upstream::start(self)
+    }
+
+    /// Serves at this address, where another one was.
+    pub(crate) fn start_at(self, address: SocketAddr) -> Upstream {
+        Upstream::start_at(self, address)
     }
 
     /// Takes a port and leaves it closed, until [`Upstream::restart`].

@@ -18,7 +18,11 @@ pub(crate) struct Upstream {
 
 impl Upstream {
     pub(super) fn start(fake: Fake) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
+        Self::start_at(fake, SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+
+    pub(super) fn start_at(fake: Fake, address: SocketAddr) -> Self {
+        let listener = bind(address);
         let address = listener.local_addr().expect("a bound socket has an address");
         let shared = Arc::new(Shared::new(fake));
         *shared.authority.lock().unwrap_or_else(PoisonError::into_inner) = address.to_string();
@@ -58,12 +62,7 @@ impl Upstream {
     pub(crate) fn restart(&self) {
         self.stop();
         self.forget();
-        let mut listener = None;
-        eventually::holds(eventually::PATIENCE, || {
-            listener = TcpListener::bind(self.address).ok();
-            listener.is_some()
-        });
-        self.serve(listener.expect("the port is free again"));
+        self.serve(bind(self.address));
     }
 
     /// Forgets every session, as a restart does.
@@ -169,6 +168,16 @@ impl Upstream {
     pub(crate) fn unscript(&self, what: &str) {
         self.shared.state().scripts.remove(what);
     }
+}
+
+/// Binds a port that may have to become free first.
+fn bind(address: SocketAddr) -> TcpListener {
+    let mut listener = None;
+    eventually::holds(eventually::PATIENCE, || {
+        listener = TcpListener::bind(address).ok();
+        listener.is_some()
+    });
+    listener.expect("the port becomes free")
 }
 
 impl Drop for Upstream {
