@@ -172,7 +172,7 @@ fn schemas_under_other_names_are_taken(side: Side) {
     let tools = [
         "{\"name\":\"snake\",\"input_schema\":{\"type\":\"object\"}}",
         "{\"name\":\"parameters\",\"parameters\":{\"type\":\"object\",\"properties\":{\"a\":{\"type\":\"string\"}}}}",
-        "{\"name\":\"bare\",\"inputSchema\":{\"city\":{\"type\":\"string\"}}}",
+        "{\"name\":\"bare\",\"parameters\":{\"city\":{\"type\":\"string\"}}}",
     ];
     let alpha = Fake::of(side).tools(tools).start();
     let weir = Proxy::before(&alpha).run();

@@ -16,6 +16,8 @@ eras! {
 fn guarded(side: Side) -> (crate::support::Upstream, Weir) {
     let alpha = Fake::of(side).tools(["look", "put", "drop"].map(tool)).start();
     let weir = Proxy::new()
+        .listen("public_url: https://gw.example")
+        .listen("allowed_hosts: [127.0.0.1]")
         .upstream_with("alpha", &alpha, "classes: { read: [look], write: [put] }")
         .token("reader", "token-r", "\"mcp:read\"")
         .token("writer", "token-w", "\"mcp:write\"")

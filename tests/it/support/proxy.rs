@@ -133,7 +133,8 @@ pub(crate) fn token_hash(token: &str) -> String {
 
 /// The binary, without the environment of the test.
 pub(crate) fn weir() -> Command {
-    let mut command = Command::new(std::env::var_os("WEIR_SNAP").unwrap_or_else(|| env!("CARGO_BIN_EXE_weir").into()));
+    let mut command =
+        Command::new(std::env::var_os("WEIR_SNAP").unwrap_or_else(|| env!("CARGO_BIN_EXE_weir").into()));
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
