@@ -6,6 +6,7 @@
 
 mod bearer;
 mod challenge;
+mod metadata;
 
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
@@ -15,6 +16,7 @@ use crate::principal::{Principal, Scope};
 
 use bearer::{Presented, Tokens};
 use challenge::Challenger;
+use metadata::Metadata;
 
 /// Decides who sent a request.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub struct Authenticator {
     /// `None`: access is open.
     tokens: Option<Tokens>,
     challenger: Challenger,
+    metadata: Metadata,
 }
 
 /// Why a request has no principal, as the answer to it.
@@ -43,7 +46,12 @@ impl Authenticator {
             Access::Open => None,
             Access::Tokens(tokens) => Some(Tokens::new(tokens)),
         };
-        Self { tokens, challenger: Challenger::new(config.listen.public_url.as_deref()) }
+        let public_url = config.listen.public_url.as_deref();
+        let metadata = match (&tokens, public_url) {
+            (Some(_), Some(url)) => Metadata::new(url, config.routes.iter().map(AsRef::as_ref)),
+            (None, _) | (_, None) => Metadata::default(),
+        };
+        Self { tokens, challenger: Challenger::new(public_url), metadata }
     }
 
     /// Finds the principal of a request with these headers to the route at this path.
@@ -64,6 +72,12 @@ impl Authenticator {
             Presented::Malformed => return Err(self.bad("auth.malformed", path)),
         };
         tokens.find(token, now).cloned().ok_or_else(|| self.bad("auth.invalid", path))
+    }
+
+    /// The protected resource metadata at a path of the listener, as JSON, where there is some.
+    #[must_use]
+    pub fn metadata(&self, path: &str) -> Option<&str> {
+        self.metadata.at(path)
     }
 
     /// The challenge for a caller whose token lacks these scopes, all of them at once.

@@ -146,7 +146,10 @@ impl Endpoint {
         match negotiate::decide(&request.headers, &body) {
             Turn::Modern(message) => modern::serve(&self.shared, &request, message).await,
             Turn::Legacy(message) => self.legacy.post(&request, message).await,
-            Turn::Refused(refusal) => refusal.into_response(),
+            Turn::Refused(refusal) => {
+                let batch = if refusal.is_batch() { self.legacy.batch(&request).await } else { None };
+                batch.unwrap_or_else(|| refusal.into_response())
+            }
         }
     }
 

@@ -18,8 +18,9 @@ pub use metrics::Metrics;
 
 use crate::catalog::Snapshot;
 use crate::config::Route;
-use crate::exchange::{Call, Failure, Reason, Reply, failed};
+use crate::exchange::{Call, Failure, Reason, Reply, SessionKey, failed};
 use crate::principal::Principal;
+use crate::protocol::Method;
 use crate::seal::Keyring;
 use crate::upstream::Set;
 use crate::view::{View, Views};
@@ -63,17 +64,21 @@ impl Relay {
     /// # Errors
     /// [`Failure::InvalidParams`] for a cursor that Weir never gave, or gave for another list.
     pub fn list(&self, seat: &Seat, call: &ListCall<'_>) -> Result<Listing, Failure> {
-        list::page(&self.keyring, seat, call)
+        let timer = self.metrics.start(Method::List(call.kind), &seat.route.name);
+        let page = list::page(&self.keyring, seat, call);
+        timer.ended(page.as_ref().map_or_else(Failure::label, |_| "result"));
+        page
     }
 
     /// Sends a call to the upstream that owns what it names. Failures are events of the reply.
     #[must_use]
     pub fn call(&self, seat: &Seat, call: Call) -> Reply {
-        let timer = self.metrics.start(call.method, &seat.route.name);
+        let mut timer = self.metrics.start(call.method, &seat.route.name);
         let plan = match plan::plan(seat, call) {
             Ok(plan) => plan,
             Err(failure) => return timer.watch(failed(failure)),
         };
+        timer.goes_to(&plan.upstream);
         match self.upstreams.link(&plan.upstream) {
             Some(link) => {
                 let reply = link.call(plan.call);
@@ -84,7 +89,7 @@ impl Relay {
     }
 
     /// Ends what a client session holds at upstreams, in the background.
-    pub fn end_session(&self, key: crate::exchange::SessionKey) {
+    pub fn end_session(&self, key: SessionKey) {
         self.upstreams.end_session(key);
     }
 }

@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
+use super::metadata::WELL_KNOWN;
 use crate::principal::Scope;
 
 /// What a caller without any credential is told to ask for.
 const FIRST_SCOPE: &str = "mcp:read";
-const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// Writes challenges.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ impl Challenger {
     }
 }
 
-fn split_origin(url: &str) -> (String, String) {
+pub(super) fn split_origin(url: &str) -> (String, String) {
     let url = url.trim_end_matches('/');
     let host = url.find("://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at(host);

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use super::{Authenticator, Challenger, Refusal, Tokens};
+use super::{Authenticator, Challenger, Metadata, Refusal, Tokens};
 use crate::config::Token;
 use crate::principal::{Principal, Scope};
 
@@ -28,7 +28,11 @@ fn with_tokens(public_url: Option<&str>) -> Authenticator {
         token("twice", "second", None),
         token("a~b+c/d==", "odd", None),
     ];
-    Authenticator { tokens: Some(Tokens::new(&tokens)), challenger: Challenger::new(public_url) }
+    Authenticator {
+        tokens: Some(Tokens::new(&tokens)),
+        challenger: Challenger::new(public_url),
+        metadata: Metadata::default(),
+    }
 }
 
 fn headers(values: &[&[u8]]) -> HeaderMap {
@@ -114,7 +118,8 @@ fn t101_whatever_is_wrong_with_a_token_the_answer_is_the_same() {
 
 #[test]
 fn open_access_asks_for_nothing() {
-    let open = Authenticator { tokens: None, challenger: Challenger::new(None) };
+    let open =
+        Authenticator { tokens: None, challenger: Challenger::new(None), metadata: Metadata::default() };
     for values in [&[][..], &[b"Bearer x".as_slice()], &[b"a", b"b"]] {
         let asked = open.authenticate(&headers(values), "/mcp", Timestamp::UNIX_EPOCH);
         assert_eq!(asked, Ok(Principal::open()));
@@ -142,4 +147,21 @@ fn metadata_stands_between_origin_and_path() {
     check("https://gw.example:8443", "/mcp", &format!("{known}/mcp"));
     check("https://gw.example:8443/team/a/", "/mcp", &format!("{known}/team/a/mcp"));
     check("https://gw.example:8443", "/", known);
+}
+
+#[test]
+fn c086_metadata_stands_where_clients_look_for_it() {
+    let text = "upstreams: { clock: { builtin: clock } }\nlisten: { public_url: \"https://gw.example/pre\" }\n\
+                access: { tokens: [ { name: a, hash: \"sha256:0000000000000000000000000000000000000000000000000000000000000000\", scopes: [mcp:read] } ] }\n";
+    let authenticator = Authenticator::new(&crate::catalog::tests::config(text));
+    let wanted = r#""resource":"https://gw.example/pre/mcp""#;
+    for path in ["", "/mcp", "/pre/mcp"] {
+        let path = format!("/.well-known/oauth-protected-resource{path}");
+        assert!(authenticator.metadata(&path).is_some_and(|document| document.contains(wanted)), "{path}");
+    }
+    for path in
+        ["/.well-known/oauth-protected-resource/", "/.well-known/oauth-protected-resource/other", "/mcp"]
+    {
+        assert_eq!(authenticator.metadata(path), None, "{path}");
+    }
 }

@@ -66,6 +66,8 @@ pub struct Inventory {
     pub left_out: Vec<LeftOut>,
     /// Things the operator should know.
     pub warnings: Vec<String>,
+    /// Whether nothing was cut at a limit or refused while listing.
+    pub is_whole: bool,
     /// The smallest cache hint of its lists, where it gave any.
     pub ttl: Option<Ttl>,
 }

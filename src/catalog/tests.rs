@@ -40,6 +40,7 @@ pub(crate) fn up(tools: &[&str]) -> Presence {
         templates: Vec::new(),
         left_out: Vec::new(),
         warnings: Vec::new(),
+        is_whole: true,
         ttl: None,
     };
     Presence::Up { inventory: Arc::new(inventory) }

@@ -28,6 +28,10 @@ pub(super) async fn connect(url: &str, token: Option<SecretString>) -> Result<(C
     for presence in snapshot.inventories.values() {
         match presence {
             Presence::Up { .. } => {}
+            Presence::Down { trouble, .. } if trouble.label == "credential" => {
+                err("HTTP error 401 or 403: the token is missing or was refused (--token-file, WEIR_TOKEN)");
+                return Err(Exit::Failure);
+            }
             Presence::Down { trouble, .. } => {
                 err(&format!("no connection: {}", trouble.text));
                 return Err(Exit::Failure);

@@ -4,6 +4,7 @@
 //! goes on until it ends by its result, a cancellation, a time-out, DELETE, the end of the session, or because nobody
 //! came back for its stream. Session ids are sealed values; whoever cannot open one learns nothing.
 
+mod batch;
 mod calls;
 mod decode;
 mod encode;
@@ -82,6 +83,11 @@ impl Legacy {
             // Nobody waits for it: Weir asks this client nothing.
             Message::Result { .. } | Message::Error { .. } => render::empty(StatusCode::ACCEPTED),
         }
+    }
+
+    /// Answers a batch, in a session that may have them; `None` elsewhere.
+    pub(super) async fn batch(&self, request: &Inbound) -> Option<Response<Body>> {
+        batch::serve(self, request).await
     }
 
     /// The session that a request names.

@@ -53,8 +53,10 @@ pub(super) async fn serve(shared: &Arc<Shared>, request: &Inbound, message: Mess
     };
     let seat = shared.seat(&request.route, &request.principal);
     match ask.method {
-        Method::Discover => encode::discover(&id, &seat),
-        Method::List(kind) => list(shared, request, &seat, (&id, kind, params.get("cursor"))),
+        Method::Discover => encode::own(encode::discover(&id, &seat), accepts),
+        Method::List(kind) => {
+            encode::own(list(shared, request, &seat, (&id, kind, params.get("cursor"))), accepts)
+        }
         Method::Listen => listen::open(shared, request, &seat, &id, &params),
         Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead | Method::Complete => {
             let method = ask.method;

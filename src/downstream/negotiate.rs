@@ -29,6 +29,11 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
+    /// Whether it is an array, which one revision has a meaning for.
+    pub(super) fn is_batch(&self) -> bool {
+        matches!(self, Self::Unreadable(Error::Batch))
+    }
+
     /// HTTP 400, with the id where there is one.
     pub(super) fn into_response(self) -> Response<Body> {
         let (code, message, id) = match self {

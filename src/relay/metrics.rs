@@ -12,14 +12,16 @@ use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
 use crate::exchange::{Event, Reply};
-use crate::names::RouteName;
+use crate::names::{RouteName, UpstreamName};
 use crate::protocol::Method;
 
-/// The labels of an operation. All closed: methods are a table, routes are configured, outcomes are an enum.
+/// The labels of an operation. All closed: methods are a table, routes and upstreams are configured (empty where none
+/// is asked), outcomes are an enum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
     method: &'static str,
     route: String,
+    upstream: String,
     outcome: &'static str,
 }
 
@@ -56,7 +58,12 @@ impl Metrics {
         self.in_flight.inc();
         Timer {
             metrics: self.clone(),
-            labels: Labels { method: method.as_str(), route: route.to_string(), outcome: "cancelled" },
+            labels: Labels {
+                method: method.as_str(),
+                route: route.to_string(),
+                upstream: String::new(),
+                outcome: "cancelled",
+            },
             began: Instant::now(),
         }
     }
@@ -71,6 +78,16 @@ pub(super) struct Timer {
 }
 
 impl Timer {
+    /// Says which upstream the call goes to.
+    pub(super) fn goes_to(&mut self, upstream: &UpstreamName) {
+        self.labels.upstream = upstream.to_string();
+    }
+
+    /// Says how an exchange without a reply ended.
+    pub(super) fn ended(mut self, outcome: &'static str) {
+        self.labels.outcome = outcome;
+    }
+
     /// A reply that writes the record when it ends, for whatever reason.
     pub(super) fn watch(self, reply: Reply) -> Reply {
         Box::pin(Watched { reply, timer: self })

@@ -33,6 +33,7 @@ fn seat() -> Seat {
         templates: Vec::new(),
         left_out: Vec::new(),
         warnings: Vec::new(),
+        is_whole: true,
         ttl: None,
     };
     let config = Arc::new(config(text));

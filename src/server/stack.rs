@@ -150,6 +150,9 @@ async fn guarded(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Respon
 
 async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let (head, body) = request.into_parts();
+    if let Some(document) = doors.authenticator.metadata(head.uri.path()) {
+        return Ok(metadata(&head.method, document));
+    }
     let Some(route) = route(&doors, head.uri.path()) else {
         return Ok(refusal(StatusCode::NOT_FOUND, "nothing is served at this path"));
     };
@@ -183,6 +186,21 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
     };
     let inbound = Inbound { method: head.method, headers: head.headers, body, principal, route };
     Ok(Box::pin(doors.endpoint.serve(inbound)).await)
+}
+
+/// Protected resource metadata: for everybody, from everywhere.
+fn metadata(method: &Method, document: &str) -> Response<Body> {
+    if !matches!(*method, Method::GET | Method::HEAD) {
+        let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, "GET and HEAD only");
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
+        return closing(response);
+    }
+    let mut response = Response::new(Body::full(document.to_owned()));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("max-age=300"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    response
 }
 
 /// The route of a path; `/x` and `/x/` are the same, and nothing else is normalised.

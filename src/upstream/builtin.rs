@@ -78,6 +78,7 @@ impl Demonstration {
             templates: Vec::new(),
             left_out: Vec::new(),
             warnings: Vec::new(),
+            is_whole: true,
             ttl: Some(Ttl { fresh: Duration::from_secs(60), public: true }),
         }
     }

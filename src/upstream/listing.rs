@@ -59,6 +59,7 @@ pub(super) async fn list(
         *slot(&mut inventory, kind) = entries;
     }
     inventory.warnings.extend(checker.warnings());
+    inventory.is_whole = is_whole;
     Ok(Listed { inventory, is_whole, is_refused })
 }
 
@@ -73,6 +74,7 @@ fn blank(peer: &Peer) -> Inventory {
         templates: Vec::new(),
         left_out: Vec::new(),
         warnings: Vec::new(),
+        is_whole: true,
         ttl: None,
     }
 }

@@ -188,12 +188,17 @@ fn missing(snapshot: &Snapshot, upstreams: &[&Arc<Upstream>], rights: &Rights) -
         .filter(|upstream| policy::decide(rights, &upstream.name, Class::Read, None) == Decision::Allow)
         .filter_map(|upstream| {
             let (reason, since) = match snapshot.inventories.get(&upstream.name)? {
-                Presence::Up { .. } => return None,
-                Presence::Connecting { since } => ("connecting", *since),
-                Presence::Down { trouble, .. } => ("down", trouble.since),
+                Presence::Up { inventory } if inventory.is_whole => return None,
+                Presence::Up { .. } => ("limit", None),
+                Presence::Connecting { since } => ("connecting", Some(*since)),
+                Presence::Down { trouble, .. } => ("down", Some(trouble.since)),
             };
-            let since = since.round(jiff::Unit::Second).unwrap_or(since).to_string();
-            Some(serde_json::json!({ "upstream": upstream.name.as_str(), "reason": reason, "since": since }))
+            let mut row = serde_json::json!({ "upstream": upstream.name.as_str(), "reason": reason });
+            if let (Some(row), Some(since)) = (row.as_object_mut(), since) {
+                let since = since.round(jiff::Unit::Second).unwrap_or(since).to_string();
+                row.insert("since".to_owned(), since.into());
+            }
+            Some(row)
         })
         .collect();
     (!rows.is_empty()).then(|| serde_json::Value::from(rows).to_string())

@@ -19,6 +19,8 @@ const METADATA: &str = "resource_metadata=\"https://gw.example/.well-known/oauth
 fn guarded(side: Side) -> (crate::support::Upstream, Weir) {
     let alpha = Fake::of(side).tools(["look", "put", "drop"].map(tool)).start();
     let weir = Proxy::new()
+        .listen("public_url: https://gw.example")
+        .listen("allowed_hosts: [127.0.0.1]")
         .upstream_with("alpha", &alpha, "classes: { read: [look], write: [put] }")
         .listen("public_url: https://gw.example")
         .listen("allowed_hosts: [\"127.0.0.1\", localhost]")

@@ -9,6 +9,7 @@ use http::{Response, StatusCode, header};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
+use crate::downstream::accept::Accepts;
 use crate::downstream::{Body, Inbound, Shared, render};
 use crate::exchange::{Answer, Event, Failure, Reply};
 use crate::jsonrpc::{Edit, Id, Object, RpcError, Text, request, response_error, response_result};
@@ -79,6 +80,21 @@ pub(super) fn listing(id: &Id, seat: &Seat, listing: Listing) -> Response<Body> 
     let head = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"{}":["#, id.as_json(), listing.kind.member());
     let pieces = vec![Bytes::from(head), listing.items, Bytes::from(format!("],{tail}}}"))];
     render::pieces(StatusCode::OK, pieces)
+}
+
+/// An answer of Weir's own for a client that may take nothing but event streams.
+pub(super) fn own(response: Response<Body>, accepts: Accepts) -> Response<Body> {
+    if accepts != Accepts::Events || response.status() != StatusCode::OK {
+        return response;
+    }
+    match response.into_body() {
+        Body::Pieces(pieces) => {
+            let pieces: Vec<Bytes> = pieces.into();
+            let text = String::from_utf8_lossy(&pieces.concat()).into_owned();
+            render::events(stream::iter([encode_event(None, &text)]))
+        }
+        body @ Body::Stream(_) => Response::new(body),
+    }
 }
 
 /// A JSON-RPC error of Weir's own.

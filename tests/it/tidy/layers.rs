@@ -40,7 +40,12 @@ pub(super) const LAYERS: &[(&str, &[&str])] = &[
             "cluster",
         ],
     ),
-    ("notify", &["names", "principal", "protocol", "config", "policy", "catalog", "telemetry", "task"]),
+    // What equal rights see of the catalog; lists, calls and announcements read it.
+    ("view", &["names", "principal", "protocol", "config", "policy", "catalog"]),
+    (
+        "notify",
+        &["names", "principal", "protocol", "config", "policy", "catalog", "view", "telemetry", "task"],
+    ),
     // Level 5
     ("own", &["names", "protocol", "config", "catalog", "telemetry", "task"]),
     // Level 6
@@ -59,10 +64,10 @@ pub(super) const LAYERS: &[(&str, &[&str])] = &[
             "cluster",
             "upstream",
             "own",
+            "view",
             "telemetry",
         ],
     ),
-    ("admin", &["names", "config", "catalog", "upstream", "telemetry", "task"]),
     // Level 7
     (
         "downstream",
@@ -78,6 +83,24 @@ pub(super) const LAYERS: &[(&str, &[&str])] = &[
             "cluster",
             "notify",
             "relay",
+            "view",
+            // It writes the challenge of a missing scope.
+            "auth",
+            "telemetry",
+            "task",
+        ],
+    ),
+    (
+        "admin",
+        &[
+            "names",
+            "jsonrpc",
+            "protocol",
+            "config",
+            "policy",
+            "catalog",
+            "upstream",
+            "downstream",
             "telemetry",
             "task",
         ],
@@ -87,6 +110,8 @@ pub(super) const LAYERS: &[(&str, &[&str])] = &[
         "server",
         &[
             "names",
+            // It answers with JSON-RPC errors what never becomes a message.
+            "jsonrpc",
             "principal",
             "protocol",
             "config",

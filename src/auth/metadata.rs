@@ -1,0 +1,48 @@
+//! Protected resource metadata (RFC 9728; 2025-11-25 and 2026-07-28, basic/authorization).
+//!
+//! Built from the configuration only, never from `Host` or forwarded headers, and only where `listen.public_url` says
+//! what clients call this gateway. Static tokens have no authorization server, so none is named.
+
+use serde_json::json;
+
+use super::challenge::split_origin;
+use crate::config::Route;
+
+/// Where the documents stand.
+pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// The documents of all routes, by path; the bare path is that of the first route.
+#[derive(Debug, Default)]
+pub(super) struct Metadata {
+    documents: Vec<(String, String)>,
+}
+
+impl Metadata {
+    pub(super) fn new<'r>(public_url: &str, routes: impl Iterator<Item = &'r Route>) -> Self {
+        // Behind a proxy that takes a prefix away, clients ask with it and without it.
+        let (_, prefix) = split_origin(public_url);
+        let mut documents = Vec::new();
+        for route in routes {
+            let document = json!({
+                "resource": format!("{public_url}{}", route.path),
+                "scopes_supported": ["mcp:read"],
+                "bearer_methods_supported": ["header"],
+                "resource_name": format!("Weir, route {}", route.name),
+            })
+            .to_string();
+            if documents.is_empty() {
+                documents.push((WELL_KNOWN.to_owned(), document.clone()));
+            }
+            if !prefix.is_empty() {
+                documents.push((format!("{WELL_KNOWN}{prefix}{}", route.path), document.clone()));
+            }
+            documents.push((format!("{WELL_KNOWN}{}", route.path), document));
+        }
+        Self { documents }
+    }
+
+    /// The document at a path, matched exactly.
+    pub(super) fn at(&self, path: &str) -> Option<&str> {
+        self.documents.iter().find(|(known, _)| known == path).map(|(_, document)| document.as_str())
+    }
+}

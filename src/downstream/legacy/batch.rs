@@ -1,0 +1,75 @@
+//! Batches, inside sessions that negotiated 2025-03-26 (2025-03-26, transports, "Sending Messages to the Server").
+//!
+//! The members are served one after the other, each as if it had come alone from a client that takes JSON only, and
+//! the answers go back as one array. Other revisions have no batches.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use serde_json::value::RawValue;
+
+use super::{Legacy, encode};
+use crate::downstream::{Body, Inbound, render};
+use crate::jsonrpc::{Message, scan};
+use crate::protocol::{Method, Revision};
+
+/// Most members of a batch.
+const MOST: usize = 64;
+
+/// Answers a batch; `None` where none may be.
+pub(super) async fn serve(legacy: &Legacy, request: &Inbound) -> Option<Response<Body>> {
+    let session = legacy.session(request).ok()?;
+    if session.revision != Revision::V2025_03_26 {
+        return None;
+    }
+    let text = scan(&request.body).ok()?;
+    let members: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+    if members.is_empty() || members.len() > MOST {
+        return None;
+    }
+    let mut messages = Vec::with_capacity(members.len());
+    for member in &members {
+        let message = Message::read(member.get()).ok()?;
+        let opens =
+            matches!(&message, Message::Request { method, .. } if method == Method::Initialize.as_str());
+        if opens {
+            return Some(encode::refused(StatusCode::BAD_REQUEST, "initialize cannot stand in a batch"));
+        }
+        messages.push(message);
+    }
+    let alone = alone(request);
+    let mut answers: Vec<Bytes> = Vec::new();
+    for message in messages {
+        let answer = Box::pin(legacy.post(&alone, message)).await;
+        match answer.into_body() {
+            Body::Pieces(pieces) if !pieces.is_empty() => {
+                answers.push(Bytes::from(Vec::from(pieces).concat()));
+            }
+            Body::Pieces(_) | Body::Stream(_) => {}
+        }
+    }
+    if answers.is_empty() {
+        return Some(render::empty(StatusCode::ACCEPTED));
+    }
+    let mut pieces = vec![Bytes::from_static(b"[")];
+    for (index, answer) in answers.into_iter().enumerate() {
+        if index > 0 {
+            pieces.push(Bytes::from_static(b","));
+        }
+        pieces.push(answer);
+    }
+    pieces.push(Bytes::from_static(b"]"));
+    Some(render::pieces(StatusCode::OK, pieces))
+}
+
+/// The request with an `Accept` that admits JSON only.
+fn alone(request: &Inbound) -> Inbound {
+    let mut headers = request.headers.clone();
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    Inbound {
+        method: request.method.clone(),
+        headers,
+        body: Bytes::new(),
+        principal: request.principal.clone(),
+        route: std::sync::Arc::clone(&request.route),
+    }
+}
