@@ -58,8 +58,9 @@ fn an_answer_is_told_once(side: Side) {
 
 fn a_break_that_lasts_too_long_cancels(side: Side) {
     let (alpha, _weir, client) = behind(side);
-    drop(client.request(&Ask::call("alpha__slow", "{}").id("\"s\"")).send_only());
+    let sent = client.request(&Ask::call("alpha__slow", "{}").id("\"s\"")).send_only();
     eventually!(alpha.calls("slow").len() == 1);
+    drop(sent);
     eventually!(alpha.gone(&alpha.calls("slow")[0]).is_some(), "cancelled after sessions.resume");
 }
 
