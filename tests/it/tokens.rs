@@ -22,8 +22,6 @@ fn guarded(side: Side) -> (crate::support::Upstream, Weir) {
         .listen("public_url: https://gw.example")
         .listen("allowed_hosts: [127.0.0.1]")
         .upstream_with("alpha", &alpha, "classes: { read: [look], write: [put] }")
-        .listen("public_url: https://gw.example")
-        .listen("allowed_hosts: [\"127.0.0.1\", localhost]")
         .token("reader", "token-r", "\"mcp:read\"")
         .token("writer", "token-w", "\"mcp:write\"")
         .token("admin", "token-a", "\"mcp:admin\"")
