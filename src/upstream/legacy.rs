@@ -105,8 +105,10 @@ impl Peer {
                 self.pool.chores().add(Chore::Post(lease.session().head(), reply));
             };
             match talk.hear(&mut messages, question).await {
-                Ok(Some(Told::Error(error))) => return self.judged(Told::Error(error)),
-                Ok(Some(told)) => return Ok(told),
+                Ok(Some(told)) => {
+                    messages.release(&self.way.tasks);
+                    return self.judged(told);
+                }
                 Ok(None) => {}
                 Err(fault) if fault == Fault::sent(Reason::Ended) => {}
                 Err(fault) => return Err(fault.into()),
@@ -124,7 +126,7 @@ impl Peer {
         point: Resume,
     ) -> Result<Messages, Fault> {
         let ended = || Fault::sent(Reason::Ended);
-        let last = HeaderValue::from_str(&point.last_event_id).map_err(|_invalid| ended())?;
+        let last = HeaderValue::from_bytes(point.last_event_id.as_bytes()).map_err(|_invalid| ended())?;
         talk.paused(point.retry).await;
         for _ in 0..MOST_RESUMES {
             tokio::time::sleep(point.retry.unwrap_or(RETRY)).await;

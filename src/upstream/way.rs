@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::http::Http;
 use super::ids::Ids;
 use crate::config::Upstream;
+use crate::task::TaskGroup;
 
 /// What every request to an upstream needs: the connection, unused ids, and how it is configured.
 #[derive(Debug, Clone)]
@@ -12,4 +13,6 @@ pub(super) struct Way {
     pub(super) http: Arc<Http>,
     pub(super) ids: Arc<Ids>,
     pub(super) upstream: Arc<Upstream>,
+    /// Where the end of an answer is read that nobody waits for.
+    pub(super) tasks: TaskGroup,
 }

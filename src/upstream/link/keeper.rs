@@ -36,6 +36,8 @@ use health::{Health, Turn};
 
 /// Changes that come so close together are listed once.
 const GATHER: Duration = Duration::from_millis(50);
+/// An upstream that announces its changes is listed again so many times more rarely than one that does not.
+const ANNOUNCING: u32 = 10;
 /// How often the revision of an upstream with sessions is looked at again.
 const REVISION: Duration = Duration::from_secs(3600);
 
@@ -226,7 +228,7 @@ impl Keeper {
     /// Waits for a reason to list again.
     async fn stay(&mut self) {
         loop {
-            let refresh = (!self.ear.hears_all()).then(|| self.listed_at + self.way.upstream.refresh);
+            let refresh = self.listed_at + self.refresh();
             let revision = self.revision_due();
             tokio::select! {
                 news = self.ear.news() => match news {
@@ -236,11 +238,18 @@ impl Keeper {
                     News::Changed => tokio::time::sleep(GATHER).await,
                 },
                 () = self.posts.shared.doubt.notified() => {}
-                () = due(refresh) => {}
+                () = sleep_until(refresh) => {}
                 () = due(revision) => {}
             }
             return sleep_until(self.listed_at + self.gap).await;
         }
+    }
+
+    /// How long a listing is good for. Some servers tell a change to the session that made it only, so even one that
+    /// announces is listed again now and then.
+    fn refresh(&self) -> Duration {
+        let refresh = self.way.upstream.refresh;
+        if self.ear.hears_all() { refresh.saturating_mul(ANNOUNCING) } else { refresh }
     }
 
     /// The standing stream was broken, perhaps by a restart. Of an upstream with sessions the next listing tells; of

@@ -85,6 +85,14 @@ async fn c003_many_calls_that_find_a_session_lost_open_one() {
 }
 
 #[tokio::test]
+async fn many_first_calls_open_one_session() {
+    let fixture = Fixture::start(legacy).await;
+    fixture.up().await;
+    join_all((0..20).map(|_| fixture.result(call("echo", "{}")))).await;
+    assert_eq!(fixture.server.count("initialize"), 2, "Weir's own and the client's");
+}
+
+#[tokio::test]
 async fn a_session_that_never_worked_is_not_opened_again() {
     let fixture = Fixture::start(|seen| match seen.method().as_str() {
         "tools/call" => empty(404),
