@@ -11,7 +11,11 @@ pub mod protocol;
 
 pub mod config;
 pub mod exchange;
+pub mod seal;
+pub mod telemetry;
 
+pub mod auth;
 pub mod catalog;
+pub mod policy;
 
 pub mod upstream;

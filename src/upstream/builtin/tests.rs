@@ -42,12 +42,12 @@ fn value(event: &Event) -> Value {
     }
 }
 
-fn call(upstream: &Demonstration, name: &str, arguments: Value) -> Value {
-    value(&event(upstream, asked(Method::ToolsCall, name, &arguments, false)))
+fn call(upstream: &Demonstration, name: &str, arguments: &Value) -> Value {
+    value(&event(upstream, asked(Method::ToolsCall, name, arguments, false)))
 }
 
 /// The call is refused with a text that holds this.
-fn refused(upstream: &Demonstration, name: &str, arguments: Value, text: &str) {
+fn refused(upstream: &Demonstration, name: &str, arguments: &Value, text: &str) {
     let result = call(upstream, name, arguments);
     assert_eq!((&result["isError"], &result["resultType"]), (&json!(true), &json!("complete")));
     let said = result["content"][0]["text"].as_str().unwrap_or_default();
@@ -80,15 +80,15 @@ fn now_tells_the_time_in_a_zone() {
     check(r#"{"arguments":{"zone":"Europe/Berlin"}}"#, "2026-07-28T14:30:15+02:00 (Tuesday, Europe/Berlin)");
 
     let clock = Demonstration::new(Builtin::Clock);
-    let result = call(&clock, "now", json!({ "zone": "Asia/Tokyo" }));
+    let result = call(&clock, "now", &json!({ "zone": "Asia/Tokyo" }));
     assert_eq!((&result["resultType"], &result["isError"]), (&json!("complete"), &Value::Null));
     assert!(result["structuredContent"]["time"].as_str().is_some_and(|time| time.ends_with("+09:00")));
-    refused(&clock, "now", json!({ "zone": "Mars/Olympus" }), "must be an IANA time zone");
-    refused(&clock, "now", json!({ "zone": "../../etc/passwd" }), "must be an IANA time zone");
-    refused(&clock, "now", json!({ "zone": "x".repeat(9999) }), "must be an IANA time zone");
-    refused(&clock, "now", json!({ "zone": 7 }), "zone must be a string");
-    refused(&clock, "now", json!({ "tz": "UTC" }), "unknown argument \"tz\"; known are: zone");
-    refused(&clock, "now", json!([]), "arguments must be an object");
+    refused(&clock, "now", &json!({ "zone": "Mars/Olympus" }), "must be an IANA time zone");
+    refused(&clock, "now", &json!({ "zone": "../../etc/passwd" }), "must be an IANA time zone");
+    refused(&clock, "now", &json!({ "zone": "x".repeat(9999) }), "must be an IANA time zone");
+    refused(&clock, "now", &json!({ "zone": 7 }), "zone must be a string");
+    refused(&clock, "now", &json!({ "tz": "UTC" }), "unknown argument \"tz\"; known are: zone");
+    refused(&clock, "now", &json!([]), "arguments must be an object");
 }
 
 #[test]
@@ -104,9 +104,9 @@ fn convert_reads_times_with_and_without_a_date_or_an_offset() {
     check("2026-01-02T03:04:05+05:30", "UTC", "2026-01-01T22:34:05+01:00");
     check("10:00", "Asia/Tokyo", "2026-07-29T03:00:00+02:00");
     let clock = Demonstration::new(Builtin::Clock);
-    refused(&clock, "convert", json!({ "time": "soon", "to": "UTC" }), "time must look like");
-    refused(&clock, "convert", json!({ "to": "UTC" }), "time is required");
-    refused(&clock, "convert", json!({ "time": "10:00" }), "to is required");
+    refused(&clock, "convert", &json!({ "time": "soon", "to": "UTC" }), "time must look like");
+    refused(&clock, "convert", &json!({ "to": "UTC" }), "time is required");
+    refused(&clock, "convert", &json!({ "time": "10:00" }), "to is required");
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,7 +132,7 @@ async fn timer_reports_progress_where_it_is_wanted() {
 fn timer_refuses_other_lengths() {
     let clock = Demonstration::new(Builtin::Clock);
     for seconds in [json!(0), json!(61), json!(-1), json!(1.5), json!("5"), Value::Null] {
-        refused(&clock, "timer", json!({ "seconds": seconds }), "whole number from 1 to 60");
+        refused(&clock, "timer", &json!({ "seconds": seconds }), "whole number from 1 to 60");
     }
 }
 
@@ -141,12 +141,12 @@ fn notes_come_and_go_and_each_is_a_resource() {
     let notes = Demonstration::new(Builtin::Notes);
     let twin = notes.clone();
     let mut changes = notes.changes();
-    let added = call(&notes, "add", json!({ "text": "milk\nand bread" }));
+    let added = call(&notes, "add", &json!({ "text": "milk\nand bread" }));
     assert_eq!(added["structuredContent"], json!({ "id": "1", "uri": "note://1" }));
     assert!(changes.has_changed().expect("open"));
     changes.mark_unchanged();
 
-    let listed = call(&twin, "list", json!({}));
+    let listed = call(&twin, "list", &json!({}));
     assert_eq!(listed["structuredContent"], json!({ "notes": [{ "id": "1", "text": "milk\nand bread" }] }));
     assert!(!changes.has_changed().expect("open"));
     let inventory = notes.inventory();
@@ -157,26 +157,26 @@ fn notes_come_and_go_and_each_is_a_resource() {
     let read = value(&event(&notes, asked(Method::ResourcesRead, "note://1", &Value::Null, false)));
     assert_eq!(read["contents"][0]["text"], json!("milk\nand bread"));
 
-    call(&notes, "remove", json!({ "id": "1" }));
+    call(&notes, "remove", &json!({ "id": "1" }));
     assert!(changes.has_changed().expect("open"));
     assert!(notes.inventory().resources.is_empty());
-    refused(&notes, "remove", json!({ "id": "1" }), "call list to see the ids");
-    refused(&notes, "remove", json!({ "id": 1 }), "id must be a string");
-    assert_eq!(call(&notes, "add", json!({ "text": "x" }))["structuredContent"]["id"], json!("2"));
+    refused(&notes, "remove", &json!({ "id": "1" }), "call list to see the ids");
+    refused(&notes, "remove", &json!({ "id": 1 }), "id must be a string");
+    assert_eq!(call(&notes, "add", &json!({ "text": "x" }))["structuredContent"]["id"], json!("2"));
 }
 
 #[test]
 fn notes_have_limits() {
     let notes = Demonstration::new(Builtin::Notes);
-    refused(&notes, "add", json!({ "text": "" }), "1 to 4096 bytes");
-    refused(&notes, "add", json!({ "text": "x".repeat(4097) }), "1 to 4096 bytes");
-    refused(&notes, "list", json!({ "all": true }), "takes no arguments");
+    refused(&notes, "add", &json!({ "text": "" }), "1 to 4096 bytes");
+    refused(&notes, "add", &json!({ "text": "x".repeat(4097) }), "1 to 4096 bytes");
+    refused(&notes, "list", &json!({ "all": true }), "takes no arguments");
     for _ in 0..100 {
-        call(&notes, "add", json!({ "text": "x".repeat(4096) }));
+        call(&notes, "add", &json!({ "text": "x".repeat(4096) }));
     }
     let mut changes = notes.changes();
     changes.mark_unchanged();
-    refused(&notes, "add", json!({ "text": "x" }), "remove one first");
+    refused(&notes, "add", &json!({ "text": "x" }), "remove one first");
     assert!(!changes.has_changed().expect("open"));
 }
 

@@ -1,0 +1,82 @@
+//! Bearer tokens: how they stand in a request (RFC 6750, section 2.1), and the configured ones.
+
+use http::{HeaderMap, header};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::config::Token;
+use crate::principal::Principal;
+
+const LONGEST: usize = 16 * 1024;
+
+/// What a request presents.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Presented<'a> {
+    /// No credential.
+    Nothing,
+    /// More than one.
+    Twice,
+    /// Something that is no bearer token.
+    Malformed,
+    /// A bearer token.
+    Token(&'a str),
+}
+
+/// Reads the `Authorization` header.
+pub(super) fn presented(headers: &HeaderMap) -> Presented<'_> {
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let value = match (values.next(), values.next()) {
+        (None, _) => return Presented::Nothing,
+        (Some(_), Some(_)) => return Presented::Twice,
+        (Some(value), None) => value,
+    };
+    let token = value.to_str().ok().and_then(|text| {
+        let (scheme, token) = text.split_once(' ')?;
+        Some(token.trim_matches(' ')).filter(|token| scheme.eq_ignore_ascii_case("bearer") && is_token(token))
+    });
+    token.map_or(Presented::Malformed, Presented::Token)
+}
+
+/// `b64token` of RFC 6750, of a sensible length.
+fn is_token(text: &str) -> bool {
+    let body = text.trim_end_matches('=');
+    let legal = |c: u8| c.is_ascii_alphanumeric() || b"-._~+/".contains(&c);
+    !body.is_empty() && text.len() <= LONGEST && body.bytes().all(legal)
+}
+
+/// The configured tokens.
+#[derive(Debug)]
+pub(super) struct Tokens(Vec<Entry>);
+
+#[derive(Debug)]
+struct Entry {
+    hash: [u8; 32],
+    principal: Principal,
+    not_after: Option<i64>,
+}
+
+impl Tokens {
+    pub(super) fn new(tokens: &[Token]) -> Self {
+        let entry = |token: &Token| Entry {
+            hash: token.hash,
+            principal: token.principal.clone(),
+            not_after: token.not_after,
+        };
+        Self(tokens.iter().map(entry).collect())
+    }
+
+    /// The principal of a token that is good now. All entries are compared, each in constant time.
+    pub(super) fn find(&self, token: &str, now: Timestamp) -> Option<&Principal> {
+        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let mut found = None;
+        for entry in &self.0 {
+            let equal = bool::from(entry.hash.ct_eq(&hash));
+            let good = entry.not_after.is_none_or(|end| now.as_second() < end);
+            if equal && good {
+                found = Some(&entry.principal);
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,90 @@
+//! Values of `WWW-Authenticate` (RFC 6750, section 3; RFC 9728, section 5.1). Built from configuration only, never
+//! from what the request says.
+
+use std::fmt::Write as _;
+
+use crate::principal::Scope;
+
+/// What a caller without any credential is told to ask for.
+const FIRST_SCOPE: &str = "mcp:read";
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// Writes challenges.
+#[derive(Debug)]
+pub(super) struct Challenger {
+    /// Origin and path prefix of the configured public URL.
+    public: Option<(String, String)>,
+}
+
+impl Challenger {
+    pub(super) fn new(public_url: Option<&str>) -> Self {
+        Self { public: public_url.map(split_origin) }
+    }
+
+    /// No credential was sent: no error is named (RFC 6750, section 3.1).
+    pub(super) fn missing(&self, path: &str) -> String {
+        challenge(&[("resource_metadata", self.metadata(path)), ("scope", Some(FIRST_SCOPE.to_owned()))])
+    }
+
+    /// The token is not accepted, whatever the reason.
+    pub(super) fn bad_token(&self, path: &str) -> String {
+        self.error("invalid_token", "The access token is not valid here", path)
+    }
+
+    /// More than one credential was sent.
+    pub(super) fn bad_request(&self, path: &str) -> String {
+        self.error("invalid_request", "Send exactly one Authorization header", path)
+    }
+
+    /// The token lacks scopes.
+    pub(super) fn insufficient_scope(&self, scopes: &[Scope], path: &str) -> String {
+        let scopes: Vec<&str> =
+            scopes.iter().map(Scope::as_str).filter(|scope| is_scope_token(scope)).collect();
+        challenge(&[
+            ("error", Some("insufficient_scope".to_owned())),
+            ("scope", Some(scopes.join(" ")).filter(|scopes| !scopes.is_empty())),
+            ("resource_metadata", self.metadata(path)),
+        ])
+    }
+
+    fn error(&self, error: &str, description: &str, path: &str) -> String {
+        challenge(&[
+            ("error", Some(error.to_owned())),
+            ("error_description", Some(description.to_owned())),
+            ("resource_metadata", self.metadata(path)),
+            ("scope", Some(FIRST_SCOPE.to_owned())),
+        ])
+    }
+
+    /// Where the metadata of the route at this path is; unknown without a public URL.
+    fn metadata(&self, path: &str) -> Option<String> {
+        let path = path.trim_end_matches('/');
+        self.public.as_ref().map(|(origin, prefix)| format!("{origin}{WELL_KNOWN}{prefix}{path}"))
+    }
+}
+
+fn split_origin(url: &str) -> (String, String) {
+    let url = url.trim_end_matches('/');
+    let host = url.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = url.split_at(host);
+    let (host, prefix) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    (format!("{scheme}{host}"), prefix.to_owned())
+}
+
+/// One challenge with the parameters that have a value, each a quoted string.
+fn challenge(parameters: &[(&str, Option<String>)]) -> String {
+    let mut out = String::from("Bearer");
+    let mut separator = " ";
+    for (name, value) in parameters.iter().filter_map(|(name, value)| Some((name, value.as_ref()?))) {
+        let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+        // Writing to a string cannot fail.
+        write!(out, "{separator}{name}=\"{value}\"").unwrap_or_default();
+        separator = ", ";
+    }
+    out
+}
+
+/// RFC 6749, section 3.3, `scope-token`.
+fn is_scope_token(scope: &str) -> bool {
+    !scope.is_empty() && scope.bytes().all(|c| matches!(c, 0x21 | 0x23..=0x5b | 0x5d..=0x7e))
+}

@@ -1,0 +1,145 @@
+//! Credentials in and challenges out: threats T031, T032, T100, T101.
+
+use std::collections::BTreeSet;
+
+use http::{HeaderMap, HeaderValue, header};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::{Authenticator, Challenger, Refusal, Tokens};
+use crate::config::Token;
+use crate::principal::{Principal, Scope};
+
+const METADATA: &str = "resource_metadata=\"https://gw.example/.well-known/oauth-protected-resource/mcp\"";
+
+fn principal(name: &str) -> Principal {
+    Principal::fixed(name, BTreeSet::from([Scope::new("mcp:read")]), BTreeSet::new())
+}
+
+fn token(text: &str, name: &str, not_after: Option<i64>) -> Token {
+    Token { hash: Sha256::digest(text.as_bytes()).into(), principal: principal(name), not_after }
+}
+
+fn with_tokens(public_url: Option<&str>) -> Authenticator {
+    let tokens = [
+        token("weir_abc", "ci", None),
+        token("old", "ci", Some(1_000)),
+        token("twice", "first", Some(1_000)),
+        token("twice", "second", None),
+        token("a~b+c/d==", "odd", None),
+    ];
+    Authenticator { tokens: Some(Tokens::new(&tokens)), challenger: Challenger::new(public_url) }
+}
+
+fn headers(values: &[&[u8]]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for value in values {
+        headers.append(header::AUTHORIZATION, HeaderValue::from_bytes(value).expect("a header value"));
+    }
+    headers
+}
+
+fn ask(values: &[&str], now: i64) -> Result<Principal, Refusal> {
+    let values: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
+    let now = Timestamp::from_second(now).expect("a moment");
+    with_tokens(Some("https://gw.example/")).authenticate(&headers(&values), "/mcp", now)
+}
+
+fn refused(values: &[&str], now: i64, status: u16, event: &str) -> String {
+    let refusal = ask(values, now).expect_err("it is refused");
+    assert_eq!((refusal.status.as_u16(), refusal.event), (status, event), "{values:?}");
+    refusal.www_authenticate
+}
+
+#[test]
+fn a_configured_token_is_its_principal() {
+    assert_eq!(ask(&["Bearer weir_abc"], 0), Ok(principal("ci")));
+    assert_eq!(ask(&["bEARER  weir_abc "], 0), Ok(principal("ci")));
+    assert_eq!(ask(&["Bearer a~b+c/d=="], 0), Ok(principal("odd")));
+}
+
+#[test]
+fn a_token_ends_with_its_last_day() {
+    assert_eq!(ask(&["Bearer old"], 999), Ok(principal("ci")));
+    refused(&["Bearer old"], 1_000, 401, "auth.invalid");
+    assert_eq!(ask(&["Bearer twice"], 5_000), Ok(principal("second")));
+}
+
+#[test]
+fn t031_without_a_credential_the_challenge_names_no_error() {
+    assert_eq!(refused(&[], 0, 401, "auth.missing"), format!("Bearer {METADATA}, scope=\"mcp:read\""));
+    let now = Timestamp::UNIX_EPOCH;
+    let refusal = with_tokens(None).authenticate(&HeaderMap::new(), "/mcp", now).expect_err("it is refused");
+    assert_eq!(refusal.www_authenticate, "Bearer scope=\"mcp:read\"");
+}
+
+#[test]
+fn t032_malformed_credentials_are_refused() {
+    let long = format!("Bearer {}", "x".repeat(20_000));
+    let malformed = [
+        "Basic dXNlcjpwYXNz",
+        "Bearer",
+        "Bearer ",
+        "Bearer a b",
+        "Bearer a,b",
+        "Bearer =",
+        "weir_abc",
+        "",
+        &long,
+    ];
+    for value in malformed {
+        let challenge = refused(&[value], 0, 401, "auth.malformed");
+        assert!(challenge.starts_with("Bearer error=\"invalid_token\", error_description=\""), "{challenge}");
+        assert!(challenge.ends_with(&format!("{METADATA}, scope=\"mcp:read\"")), "{challenge}");
+    }
+    let raw = headers(&[b"Bearer caf\xe9"]);
+    assert!(with_tokens(None).authenticate(&raw, "/mcp", Timestamp::UNIX_EPOCH).is_err());
+}
+
+#[test]
+fn t032_two_headers_are_a_bad_request_even_if_equal() {
+    let challenge = refused(&["Bearer weir_abc", "Bearer weir_abc"], 0, 400, "auth.malformed");
+    assert!(challenge.starts_with("Bearer error=\"invalid_request\""), "{challenge}");
+}
+
+#[test]
+fn t101_whatever_is_wrong_with_a_token_the_answer_is_the_same() {
+    let unknown = refused(&["Bearer weir_abd"], 0, 401, "auth.invalid");
+    for other in ["Bearer weir_ab", "Bearer weir_abcd", "Bearer WEIR_ABC", "Bearer x"] {
+        assert_eq!(refused(&[other], 0, 401, "auth.invalid"), unknown);
+    }
+    assert_eq!(refused(&["Bearer old"], 2_000, 401, "auth.invalid"), unknown);
+    assert_eq!(refused(&["Basic x"], 0, 401, "auth.malformed"), unknown);
+}
+
+#[test]
+fn open_access_asks_for_nothing() {
+    let open = Authenticator { tokens: None, challenger: Challenger::new(None) };
+    for values in [&[][..], &[b"Bearer x".as_slice()], &[b"a", b"b"]] {
+        let asked = open.authenticate(&headers(values), "/mcp", Timestamp::UNIX_EPOCH);
+        assert_eq!(asked, Ok(Principal::open()));
+    }
+}
+
+#[test]
+fn a_challenge_for_scopes_names_all_that_are_legal() {
+    let scopes = ["mcp:write", "github:call", "a b", "q\"", "back\\slash", "caf\u{e9}", "", "x\r\ny"];
+    let scopes: Vec<Scope> = scopes.into_iter().map(Scope::new).collect();
+    assert_eq!(
+        with_tokens(Some("https://gw.example")).insufficient_scope(&scopes, "/mcp"),
+        format!("Bearer error=\"insufficient_scope\", scope=\"mcp:write github:call\", {METADATA}")
+    );
+    assert_eq!(with_tokens(None).insufficient_scope(&[], "/mcp"), "Bearer error=\"insufficient_scope\"");
+}
+
+#[test]
+fn metadata_stands_between_origin_and_path() {
+    let check = |url: &str, path: &str, wanted: &str| {
+        let challenge = with_tokens(Some(url)).insufficient_scope(&[], path);
+        assert_eq!(challenge, format!("Bearer error=\"insufficient_scope\", resource_metadata=\"{wanted}\""));
+    };
+    let known = "https://gw.example:8443/.well-known/oauth-protected-resource";
+    check("https://gw.example:8443", "/mcp", &format!("{known}/mcp"));
+    check("https://gw.example:8443/team/a/", "/mcp", &format!("{known}/team/a/mcp"));
+    check("https://gw.example:8443", "/", known);
+}
