@@ -346,12 +346,12 @@ async fn a_stream_with_event_ids_is_resumed_after_its_retry_time() {
         let last = seen.header("last-event-id").map(str::to_owned);
         match (seen.method().as_str(), last.as_deref()) {
             ("tools/call", _) => {
-                let first = Piece::Text(format!("id: {}/1\nretry: 50\ndata:\n\n", seen.id()));
+                let first = Piece::Text(format!("id: {}/1\nretry: 150\ndata:\n\n", seen.id()));
                 Answer::Stream { headers: Vec::new(), pieces: vec![first] }
             }
             ("GET", Some(last)) if last.ends_with("/1") => {
                 let id = last.trim_end_matches("/1");
-                let second = Piece::Text(format!("id: {id}/2\nretry: 30\ndata:\n\n"));
+                let second = Piece::Text(format!("id: {id}/2\nretry: 0\ndata:\n\n"));
                 Answer::Stream { headers: Vec::new(), pieces: vec![second] }
             }
             ("GET", Some(last)) => {
@@ -365,11 +365,11 @@ async fn a_stream_with_event_ids_is_resumed_after_its_retry_time() {
     fixture.up().await;
     let started = tokio::time::Instant::now();
     let found = fixture.events(call("echo", "{}")).await;
-    assert!(started.elapsed() >= Duration::from_millis(80), "the retry times are kept");
+    assert!(started.elapsed() >= Duration::from_millis(250), "the retry times are kept");
     let [Event::Paused(Some(first)), Event::Paused(Some(second)), Event::Result(answer)] = &found[..] else {
         panic!("{found:?}");
     };
-    assert_eq!((first.as_millis(), second.as_millis()), (50, 30));
+    assert_eq!((first.as_millis(), second.as_millis()), (150, 0));
     assert_eq!(&answer.result[..], br#"{"resumed":true}"#);
     let resumed = fixture.server.of("GET").pop().unwrap();
     assert_eq!(session(&resumed), session(&fixture.server.of("tools/call")[0]));
