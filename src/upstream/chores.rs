@@ -10,6 +10,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use tokio::sync::{Semaphore, mpsc};
 
+use super::fault::Fault;
 use super::http::Http;
 use crate::task::TaskGroup;
 
@@ -66,12 +67,14 @@ async fn empty(mut queue: mpsc::Receiver<Chore>, http: Arc<Http>, tasks: TaskGro
 /// Does one thing, within its time; what the upstream makes of it is its business.
 pub(super) async fn done(http: &Http, chore: Chore) {
     let sent = async {
-        match chore {
-            Chore::Post(head, body) => http.post(head, body).await,
-            Chore::Delete(head) => http.delete(head).await,
-        }
+        let mut answered = match chore {
+            Chore::Post(head, body) => http.post(head, body).await?,
+            Chore::Delete(head) => http.delete(head).await?,
+        };
+        answered.body.finish().await;
+        Ok::<u16, Fault>(answered.status)
     };
-    if let Ok(Ok(answered)) = tokio::time::timeout(LONGEST, sent).await {
-        tracing::trace!(status = answered.status, "told an upstream");
+    if let Ok(Ok(status)) = tokio::time::timeout(LONGEST, sent).await {
+        tracing::trace!(status, "told an upstream");
     }
 }

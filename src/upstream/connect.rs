@@ -1,9 +1,16 @@
 //! Which revision is spoken to an upstream.
 //!
-//! One modern request is tried first; what its answer says about the upstream is [`decide`]d by the table in
-//! ARCHITECTURE.md ("the era of an upstream"). Only where the answer is not one of a modern server does
-//! `initialize` follow, in older and older revisions where the upstream does not negotiate. This is the only file of
-//! the upstream side that names an era; the result is a [`Peer`](super::peer::Peer) that has one.
+//! One modern request, `server/discover`, is tried first. Its answer decides (2026-07-28, basic/versioning and
+//! basic/transports/streamable-http, "Backward Compatibility"):
+//!
+//! | Answer | Decision |
+//! |---|---|
+//! | 401, 403, 429, 5xx, no connection or a broken one, a code by which it refuses credentials | none: it is down |
+//! | a result or -32022 that lists a modern revision; -32020; -32021 | modern |
+//! | the same with older revisions only; any other answer; silence | `initialize`, without a version header |
+//!
+//! Where `initialize` is refused with 400 or an error, older revisions follow, four attempts in all. Whatever older
+//! revision the upstream settles on is spoken. This is the only file of the upstream side that names an era.
 
 use std::time::Duration;
 
@@ -139,15 +146,13 @@ fn modern(leg: Leg, said: Option<Said>) -> Settled {
 }
 
 async fn greet(way: &Way, pinned: Option<Revision>) -> Result<Settled, Fault> {
-    let Way { http, ids, upstream } = way;
     let mut tried = Vec::with_capacity(MOST_ATTEMPTS);
     let mut next = Some(pinned.unwrap_or(Revision::NEWEST_LEGACY));
     let mut last = Fault::unsent(Reason::NotMcp);
     while let Some(revision) = next.filter(|_| tried.len() < MOST_ATTEMPTS) {
         tried.push(revision);
-        let id = ids.next();
-        let opening = legacy::open(http, &id, revision, &upstream.credential_error_codes);
-        let opened = tokio::time::timeout(upstream.timeout.call, opening).await;
+        let opening = legacy::open(way, revision);
+        let opened = tokio::time::timeout(way.upstream.timeout.call, opening).await;
         match opened.unwrap_or(Err(Refused::Fault(Fault::unsent(Reason::TimedOut)))) {
             Ok(opened) => return Ok(Settled::Legacy(Box::new(opened))),
             Err(Refused::Fault(fault)) => return Err(fault),

@@ -9,6 +9,7 @@
 mod answered;
 mod gunzip;
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -49,13 +50,19 @@ pub(super) enum BuildError {
     Client(#[source] reqwest::Error),
 }
 
-/// The way to one upstream.
-#[derive(Debug)]
+/// The connections to one upstream.
 pub(super) struct Http {
     client: reqwest::Client,
     url: Url,
     credential: HeaderMap,
     largest: usize,
+}
+
+impl fmt::Debug for Http {
+    /// Nothing of the address or the credential.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http").finish_non_exhaustive()
+    }
 }
 
 impl Http {

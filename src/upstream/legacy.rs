@@ -13,6 +13,7 @@ mod stream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 
 use super::chores::Chore;
@@ -34,6 +35,8 @@ pub(super) use stream::listen;
 
 /// How long to wait before a stream is resumed, where the upstream does not say.
 const RETRY: Duration = Duration::from_secs(1);
+/// The least wait, whatever it says: it may say 0.
+const LEAST_RETRY: Duration = Duration::from_millis(100);
 /// So often is a stream asked for in vain before the call is given up.
 const MOST_RESUMES: u32 = 5;
 /// How long `logging/setLevel` may hold up a call.
@@ -105,8 +108,10 @@ impl Peer {
                 self.pool.chores().add(Chore::Post(lease.session().head(), reply));
             };
             match talk.hear(&mut messages, question).await {
-                Ok(Some(Told::Error(error))) => return self.judged(Told::Error(error)),
-                Ok(Some(told)) => return Ok(told),
+                Ok(Some(told)) => {
+                    messages.release(&self.way.tasks);
+                    return self.judged(told);
+                }
                 Ok(None) => {}
                 Err(fault) if fault == Fault::sent(Reason::Ended) => {}
                 Err(fault) => return Err(fault.into()),
@@ -124,10 +129,10 @@ impl Peer {
         point: Resume,
     ) -> Result<Messages, Fault> {
         let ended = || Fault::sent(Reason::Ended);
-        let last = HeaderValue::from_str(&point.last_event_id).map_err(|_invalid| ended())?;
+        let last = HeaderValue::from_bytes(point.last_event_id.as_bytes()).map_err(|_invalid| ended())?;
         talk.paused(point.retry).await;
         for _ in 0..MOST_RESUMES {
-            tokio::time::sleep(point.retry.unwrap_or(RETRY)).await;
+            tokio::time::sleep(point.retry.unwrap_or(RETRY).max(LEAST_RETRY)).await;
             let mut head = lease.session().head();
             head.insert(HeaderName::from_static(headers::LAST_EVENT_ID), last.clone());
             match self.way.http.get(head).await {
@@ -152,10 +157,12 @@ impl Peer {
         if fault.reason == Reason::Credential || fault.may_have_run {
             return Err(fault.into());
         }
-        let text = answered.body.whole().await.unwrap_or_default();
-        let error = (answered.form == Form::Json).then(|| read(&text).ok()).flatten();
-        let (own, error) = match error {
-            Some(Incoming::Error { id, error }) if talk.is_answer(id.as_ref(), true) => {
+        let text = match answered.form {
+            Form::Json => answered.body.whole().await.unwrap_or_default(),
+            Form::Events | Form::Other => Bytes::new(),
+        };
+        let (own, error) = match read(&text) {
+            Ok(Incoming::Error { id, error }) if talk.is_answer(id.as_ref(), true) => {
                 (id.is_some(), Some(error))
             }
             _ => (false, None),

@@ -11,6 +11,8 @@ mod shared;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::builtin::Demonstration;
 use super::emit;
 use super::metrics::Metrics;
@@ -30,7 +32,7 @@ pub struct Link {
 #[derive(Debug, Clone)]
 enum Kind {
     Remote(Arc<Shared>, Metrics),
-    Builtin(Arc<Demonstration>),
+    Builtin(Arc<Demonstration>, Timestamp),
 }
 
 impl Link {
@@ -39,14 +41,14 @@ impl Link {
     }
 
     pub(super) fn builtin(demonstration: Arc<Demonstration>) -> Self {
-        Self { kind: Kind::Builtin(demonstration) }
+        Self { kind: Kind::Builtin(demonstration, Timestamp::now()) }
     }
 
     /// Sends a call to the upstream. Dropping the reply cancels it.
     #[must_use]
     pub fn call(&self, call: Call) -> Reply {
         match &self.kind {
-            Kind::Builtin(demonstration) => demonstration.call(call),
+            Kind::Builtin(demonstration, _) => demonstration.call(call),
             Kind::Remote(shared, metrics) => {
                 let (shared, metrics) = (Arc::clone(shared), metrics.clone());
                 emit::reply(move |emitter| calling::run(shared, metrics, call, emitter))
@@ -67,8 +69,9 @@ impl Link {
     }
 
     pub(super) fn tell(&self, status: &mut Status) {
-        if let Kind::Remote(shared, _) = &self.kind {
-            shared.tell(status);
+        match &self.kind {
+            Kind::Remote(shared, _) => shared.tell(status),
+            Kind::Builtin(_, since) => status.since = *since,
         }
     }
 }

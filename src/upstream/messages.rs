@@ -14,6 +14,7 @@ use super::fault::Fault;
 use super::http::{Answered, Body, Form};
 use crate::exchange::Reason;
 use crate::protocol::{Decoder, SseEvent};
+use crate::task::TaskGroup;
 
 /// Where a broken stream can be taken up again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +97,13 @@ impl Messages {
                     }
                 },
             }
+        }
+    }
+
+    /// The answer is there. Servers end the stream a moment later; the connection is kept for that long.
+    pub(super) fn release(mut self, tasks: &TaskGroup) {
+        if let Source::Events(_) = self.source {
+            tasks.spawn_until_cancelled("end of an answer", async move { self.body.finish().await });
         }
     }
 

@@ -91,7 +91,9 @@ impl Leg {
             return refused(talk, answered).await;
         }
         let mut messages = Messages::of(answered)?;
-        talk.hear(&mut messages, |_, _| {}).await?.ok_or_else(|| Fault::sent(Reason::Ended))
+        let told = talk.hear(&mut messages, |_, _| {}).await?.ok_or_else(|| Fault::sent(Reason::Ended))?;
+        messages.release(&self.way.tasks);
+        Ok(told)
     }
 
     async fn send(&self, talk: &Conversation<'_>, outgoing: &Outgoing<'_>) -> Result<Answered, Fault> {

@@ -74,7 +74,7 @@ impl Set {
                         .map_err(|source| StartError { upstream: upstream.name.clone(), source })?;
                     let shared = Shared::new(Arc::clone(upstream));
                     let posts = Posts { shared: Arc::clone(&shared), publisher, metrics: metrics.clone() };
-                    let keeper = Keeper::new(way(http, upstream), posts, tasks.clone(), gap);
+                    let keeper = Keeper::new(way(http, upstream, &tasks), posts, tasks.clone(), gap);
                     tasks.spawn_until_cancelled("keep a link", Box::pin(keeper.run()));
                     Link::remote(shared, metrics.clone())
                 }
@@ -102,7 +102,8 @@ impl Set {
         self.links.values().for_each(|link| link.end_session(key));
     }
 
-    /// Ends all sessions with upstreams, within two seconds.
+    /// Ends all sessions with upstreams, within two seconds. Calls that still run lose theirs. Also good after the
+    /// task group was cancelled.
     pub async fn close(&self) {
         let closing = join_all(self.links.values().map(Link::close));
         if tokio::time::timeout(CLOSING, closing).await.is_err() {
@@ -124,8 +125,9 @@ impl Set {
     }
 }
 
-fn way(http: Http, upstream: &Arc<Upstream>) -> Way {
-    Way { http: Arc::new(http), ids: Arc::new(Ids::new()), upstream: Arc::clone(upstream) }
+fn way(http: Http, upstream: &Arc<Upstream>, tasks: &TaskGroup) -> Way {
+    let (http, ids) = (Arc::new(http), Arc::new(Ids::new()));
+    Way { http, ids, upstream: Arc::clone(upstream), tasks: tasks.clone() }
 }
 
 /// A demonstration upstream is up from the first moment.

@@ -6,5 +6,6 @@ mod listing;
 mod modern;
 mod rules;
 mod server;
+mod set;
 mod support;
 mod transport;

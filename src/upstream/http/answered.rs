@@ -1,5 +1,7 @@
 //! The head and body of an upstream's answer.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http::HeaderValue;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -9,6 +11,10 @@ use super::gunzip::Gunzip;
 use crate::exchange::Reason;
 use crate::protocol::headers;
 use crate::upstream::fault::Fault;
+
+/// So much is read of the rest of a body, and so long, to keep its connection.
+const REST: usize = 64 * 1024;
+const FINISH: Duration = Duration::from_millis(500);
 
 /// What the body is, by its `Content-Type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +99,20 @@ impl Body {
             (_, Packing::Unknown) => Err(Fault::sent(Reason::NotMcp)),
             (Some(packed), Packing::Gzip(gunzip)) => gunzip.feed(&packed).map(Some),
             (chunk, _) => Ok(chunk),
+        }
+    }
+
+    /// Reads what little is left of a body that nobody wants, so that its connection can be used again. A body that
+    /// does not end soon is given up, and its connection with it.
+    pub(in crate::upstream) async fn finish(&mut self) {
+        let rest = async {
+            let mut left = REST;
+            while let (1.., Ok(Some(chunk))) = (left, self.response.chunk().await) {
+                left = left.saturating_sub(chunk.len());
+            }
+        };
+        if tokio::time::timeout(FINISH, rest).await.is_err() {
+            tracing::trace!("an answer went on after its end");
         }
     }
 

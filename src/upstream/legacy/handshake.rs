@@ -8,9 +8,10 @@ use crate::exchange::Reason;
 use crate::jsonrpc::{Id, Object, RpcError, Text, request, response_error, response_result};
 use crate::protocol::{Method, Offer, Revision, code, notification};
 use crate::upstream::fault::Fault;
-use crate::upstream::http::{Answered, Form, Http};
+use crate::upstream::http::{Answered, Form};
 use crate::upstream::messages::Messages;
 use crate::upstream::reading::{Incoming, read};
+use crate::upstream::way::Way;
 
 /// A session that has been opened, and what the upstream said when it was.
 #[derive(Debug)]
@@ -50,33 +51,29 @@ impl Refused {
 }
 
 /// Opens a session in a revision. No version header goes along: none has been agreed on yet.
-pub(in crate::upstream) async fn open(
-    http: &Http,
-    id: &Id,
-    revision: Revision,
-    credential_codes: &[i64],
-) -> Result<Opened, Refused> {
-    let body = request(Some(id), Method::Initialize.as_str(), &params(revision));
-    let answered = http.post(HeaderMap::new(), body).await?;
+pub(in crate::upstream) async fn open(way: &Way, revision: Revision) -> Result<Opened, Refused> {
+    let refuses = |error: &RpcError| way.upstream.credential_error_codes.contains(&error.code);
+    let id = way.ids.next();
+    let body = request(Some(&id), Method::Initialize.as_str(), &params(revision));
+    let answered = way.http.post(HeaderMap::new(), body).await?;
     if !answered.is_success() {
-        return Err(refusal(answered, id, credential_codes).await);
+        return Err(refusal(answered, &id, refuses).await);
     }
     let given = answered.session.clone();
-    let result = match answer(http, answered, id, given.as_ref()).await? {
+    let result = match answer(way, answered, &id, given.as_ref()).await? {
         Ok(result) => result,
-        Err(error) if credential_codes.contains(&error.code) => {
-            return Err(Fault::unsent(Reason::Credential).into());
-        }
+        Err(error) if refuses(&error) => return Err(Fault::unsent(Reason::Credential).into()),
         Err(error) => {
             return Err(Refused::Version(error.raw.get().to_owned(), Fault::unsent(Reason::NotMcp)));
         }
     };
     let opened = opened(&result, given.as_ref(), revision).ok_or_else(|| Fault::unsent(Reason::NotMcp))?;
     let initialized = request(None, notification::INITIALIZED, "");
-    let answered = http.post(opened.session.head(), initialized).await?;
+    let mut answered = way.http.post(opened.session.head(), initialized).await?;
     if !answered.is_success() {
         return Err(Fault::status(answered.status).into());
     }
+    answered.body.finish().await;
     Ok(opened)
 }
 
@@ -93,7 +90,7 @@ fn params(revision: Revision) -> String {
 
 /// Reads the answer to `initialize`. A ping on its stream is answered at once.
 async fn answer(
-    http: &Http,
+    way: &Way,
     answered: Answered,
     id: &Id,
     session: Option<&HeaderValue>,
@@ -103,13 +100,16 @@ async fn answer(
     while let Some(message) = messages.next().await? {
         let Ok(incoming) = read(&message) else { continue };
         match incoming {
-            Incoming::Result { id: of, result } if of == *id => return Ok(Ok(result)),
+            Incoming::Result { id: of, result } if of == *id => {
+                messages.release(&way.tasks);
+                return Ok(Ok(result));
+            }
             Incoming::Error { id: of, error } if of.as_ref().is_none_or(|of| of == id) => {
                 return Ok(Err(error));
             }
             Incoming::Question { id, method } => {
                 let head = Session::new(session, Revision::V2024_11_05).head();
-                http.post(head, reply_to_question(&id, &method)).await?;
+                way.http.post(head, reply_to_question(&id, &method)).await?;
             }
             Incoming::Result { .. } | Incoming::Error { .. } | Incoming::Notice { .. } => {}
         }
@@ -140,7 +140,7 @@ fn opened(result: &Bytes, session: Option<&HeaderValue>, asked: Revision) -> Opt
 }
 
 /// What a refused `initialize` means.
-async fn refusal(mut answered: Answered, id: &Id, credential_codes: &[i64]) -> Refused {
+async fn refusal(mut answered: Answered, id: &Id, refuses: impl Fn(&RpcError) -> bool) -> Refused {
     let fault = Fault::status(answered.status);
     let is_client_error = matches!(answered.status, 400 | 402 | 404..=428 | 430..=499);
     if !is_client_error {
@@ -149,9 +149,7 @@ async fn refusal(mut answered: Answered, id: &Id, credential_codes: &[i64]) -> R
     let text = answered.body.whole().await.unwrap_or_default();
     let error = (answered.form == Form::Json).then(|| read(&text).ok()).flatten();
     match error {
-        Some(Incoming::Error { error, .. }) if credential_codes.contains(&error.code) => {
-            Fault::unsent(Reason::Credential).into()
-        }
+        Some(Incoming::Error { error, .. }) if refuses(&error) => Fault::unsent(Reason::Credential).into(),
         Some(Incoming::Error { id: of, error }) if of.as_ref().is_none_or(|of| of == id) => {
             Refused::Version(error.raw.get().to_owned(), fault)
         }

@@ -252,10 +252,8 @@ impl Pool {
     }
 
     async fn initialize(&self) -> Result<Session, Fault> {
-        let Way { http, ids, upstream } = &self.way;
-        let id = ids.next();
-        let opening = handshake::open(http, &id, self.revision, &upstream.credential_error_codes);
-        match tokio::time::timeout(upstream.timeout.call, opening).await {
+        let opening = handshake::open(&self.way, self.revision);
+        match tokio::time::timeout(self.way.upstream.timeout.call, opening).await {
             Ok(Ok(opened)) => Ok(opened.session),
             // Nothing of the caller's was sent yet, whatever became of the handshake.
             Ok(Err(refused)) => Err(Fault::unsent(refused.into_fault().reason)),

@@ -4,8 +4,10 @@
 //! has none (405, or another 4xx) is not asked again in this session. When the session itself is forgotten the
 //! keeper is told; its next listing opens another one, and then a new stream.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use http::{HeaderName, HeaderValue};
 use tokio::time::Instant;
 
 use super::Peer;
@@ -23,7 +25,7 @@ use crate::upstream::reading::{Incoming, read};
 const GOOD: Duration = Duration::from_secs(30);
 
 /// Listens until the session offers no stream or is lost.
-pub(in crate::upstream) async fn listen(peer: std::sync::Arc<Peer>, announcer: Announcer) {
+pub(in crate::upstream) async fn listen(peer: Arc<Peer>, announcer: Announcer) {
     let Ok(lease) = peer.pool.lease(Key::Listing).await else {
         return announcer.set(Hearing::Broken);
     };
@@ -60,8 +62,9 @@ enum Open {
 
 async fn open(peer: &Peer, lease: &Lease, point: Option<Resume>) -> Open {
     let mut head = lease.session().head();
-    if let Some(last) = point.and_then(|point| point.last_event_id.parse().ok()) {
-        head.insert(http::HeaderName::from_static(headers::LAST_EVENT_ID), last);
+    let last = point.and_then(|point| HeaderValue::from_bytes(point.last_event_id.as_bytes()).ok());
+    if let Some(last) = last {
+        head.insert(HeaderName::from_static(headers::LAST_EVENT_ID), last);
     }
     match peer.way.http.get(head).await {
         Ok(answered) if is_stream(&answered) => match Messages::of(answered) {

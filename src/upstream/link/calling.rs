@@ -83,7 +83,8 @@ async fn attempts(
     loop {
         let peer = shared.peer()?;
         let listings = shared.facts.borrow().listings;
-        let miss = match peer.attempt(Audience { call: &call, emitter, pace, changed: &shared.doubt }).await {
+        let miss = match peer.attempt(Audience { call: &call, emitter, pace, changed: &shared.changed }).await
+        {
             Ok(told) => {
                 shared.was_answered();
                 drop(pass);

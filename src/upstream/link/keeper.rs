@@ -13,7 +13,6 @@ mod health;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use tokio::time::{Instant, sleep_until};
 
@@ -36,6 +35,11 @@ use health::{Health, Turn};
 
 /// Changes that come so close together are listed once.
 const GATHER: Duration = Duration::from_millis(50);
+/// Calls that fail may have the upstream listed this often, and its revision looked at that often.
+const DOUBTED: Duration = Duration::from_secs(1);
+const REVISION_DOUBTED: Duration = Duration::from_secs(10);
+/// An upstream that announces its changes is listed again so many times more rarely than one that does not.
+const ANNOUNCING: u32 = 10;
 /// How often the revision of an upstream with sessions is looked at again.
 const REVISION: Duration = Duration::from_secs(3600);
 
@@ -108,14 +112,15 @@ impl Keeper {
         self.listed_at = Instant::now();
         // This listing sees whatever was reported before it.
         self.ear.forget();
-        let _doubted = self.posts.shared.doubt.notified().now_or_never();
+        self.posts.shared.forget();
         listing::list(peer, &self.way.upstream, self.last.as_deref(), &mut self.checker).await
     }
 
     /// Who is spoken to; settled anew where nobody is, and where there is doubt.
     async fn peer(&mut self) -> Result<Peer, Fault> {
         let old = self.posts.shared.facts.borrow().peer.clone();
-        let is_doubted = self.posts.shared.takes_revision_doubt() || self.is_revision_due();
+        let is_doubted = self.posts.shared.takes_revision_doubt() && self.settled_before(REVISION_DOUBTED);
+        let is_doubted = is_doubted || self.is_revision_due();
         if let (Some(peer), false) = (&old, is_doubted) {
             return Ok(peer.clone());
         }
@@ -130,6 +135,10 @@ impl Keeper {
             self.tasks.spawn_until_cancelled("close a peer", async move { old.close().await });
         }
         Ok(peer)
+    }
+
+    fn settled_before(&self, ago: Duration) -> bool {
+        self.settled_at.is_none_or(|at| at.elapsed() >= ago)
     }
 
     fn is_revision_due(&self) -> bool {
@@ -226,7 +235,7 @@ impl Keeper {
     /// Waits for a reason to list again.
     async fn stay(&mut self) {
         loop {
-            let refresh = (!self.ear.hears_all()).then(|| self.listed_at + self.way.upstream.refresh);
+            let refresh = self.listed_at + self.refresh();
             let revision = self.revision_due();
             tokio::select! {
                 news = self.ear.news() => match news {
@@ -235,12 +244,20 @@ impl Keeper {
                     News::Turned(Hearing::Broken | Hearing::Refused) => {}
                     News::Changed => tokio::time::sleep(GATHER).await,
                 },
-                () = self.posts.shared.doubt.notified() => {}
-                () = due(refresh) => {}
+                () = self.posts.shared.changed.notified() => tokio::time::sleep(GATHER).await,
+                () = self.posts.shared.doubt.notified() => sleep_until(self.listed_at + DOUBTED).await,
+                () = sleep_until(refresh) => {}
                 () = due(revision) => {}
             }
             return sleep_until(self.listed_at + self.gap).await;
         }
+    }
+
+    /// How long a listing is good for. Some servers tell a change to the session that made it only, so even one that
+    /// announces is listed again now and then.
+    fn refresh(&self) -> Duration {
+        let refresh = self.way.upstream.refresh;
+        if self.ear.hears_all() { refresh.saturating_mul(ANNOUNCING) } else { refresh }
     }
 
     /// The standing stream was broken, perhaps by a restart. Of an upstream with sessions the next listing tells; of

@@ -1,8 +1,10 @@
 //! What a link's calls and its keeper share.
 
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 
@@ -36,7 +38,6 @@ pub(super) struct Facts {
 }
 
 /// What calls and keeper share.
-#[derive(Debug)]
 pub(in crate::upstream) struct Shared {
     pub(super) upstream: Arc<Upstream>,
     pub(super) gate: Gate,
@@ -45,8 +46,17 @@ pub(in crate::upstream) struct Shared {
     pub(super) doubt: Notify,
     /// The doubt is about the revision too.
     doubts_revision: AtomicBool,
+    /// The upstream said on a call's stream that a list changed.
+    pub(super) changed: Notify,
     /// A call was answered by an upstream that counts as down.
     pub(super) answered: Notify,
+}
+
+impl fmt::Debug for Shared {
+    /// The name alone: the address may hold a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Shared").field(&self.upstream.name).finish()
+    }
 }
 
 impl Shared {
@@ -64,14 +74,8 @@ impl Shared {
         let gate = Gate::new(upstream.concurrency);
         let facts = watch::channel(facts).0;
         let doubts_revision = AtomicBool::new(false);
-        Arc::new(Self {
-            upstream,
-            gate,
-            facts,
-            doubt: Notify::new(),
-            doubts_revision,
-            answered: Notify::new(),
-        })
+        let (doubt, changed, answered) = (Notify::new(), Notify::new(), Notify::new());
+        Arc::new(Self { upstream, gate, facts, doubt, doubts_revision, changed, answered })
     }
 
     /// Who is spoken to, or why nobody is.
@@ -107,6 +111,12 @@ impl Shared {
             | Reason::NeedsClient
             | Reason::Removed => {}
         }
+    }
+
+    /// A listing begins, and sees whatever calls reported before it.
+    pub(super) fn forget(&self) {
+        let _doubted = self.doubt.notified().now_or_never();
+        let _changed = self.changed.notified().now_or_never();
     }
 
     /// Whether a call doubted the revision since this was last asked.

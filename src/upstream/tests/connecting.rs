@@ -179,3 +179,13 @@ async fn an_upstream_that_comes_back_in_another_era_is_found_out() {
     phase.store(2, Ordering::Relaxed);
     assert_eq!(fixture.up().await.revision, Revision::V2026_07_28);
 }
+
+#[tokio::test]
+async fn silence_is_an_answer_of_the_old_era() {
+    let fixture = Fixture::start(|seen| match seen.method().as_str() {
+        "server/discover" => Answer::Silence,
+        _ => legacy(seen),
+    })
+    .await;
+    assert_eq!(fixture.up().await.revision, Revision::V2025_11_25);
+}

@@ -240,6 +240,47 @@ async fn stale_headers_are_cured_by_listing_again() {
 }
 
 #[tokio::test]
+async fn a_header_that_became_required_is_written_on_the_repetition() {
+    let fixture = Fixture::start(|seen| match (seen.method().as_str(), seen.number) {
+        ("tools/list", 3..) => {
+            let region = r#"{"type":"string","x-mcp-header":"Region"}"#;
+            let schema = format!(r#"{{"type":"object","properties":{{"region":{region}}}}}"#);
+            result(seen, &format!(r#"{{"tools":[{{"name":"echo","inputSchema":{schema}}}]}}"#))
+        }
+        ("tools/call", _) if seen.header("mcp-param-region") != Some("=?base64?w7xiZXI=?=") => {
+            error(seen, 400, -32020, "Mcp-Param-Region is missing")
+        }
+        _ => modern(seen),
+    })
+    .await;
+    fixture.up().await;
+    let mut asked = call("echo", r#"{"region":"über"}"#);
+    asked.mirrored = vec![("mcp-param-other".to_owned(), "stays".to_owned())];
+    fixture.result(asked).await;
+    let last = fixture.server.of("tools/call").pop().unwrap();
+    assert_eq!(last.header("mcp-param-other"), Some("stays"));
+}
+
+#[tokio::test]
+async fn a_tool_or_a_call_may_have_a_time_of_its_own() {
+    let fixture = Fixture::with(
+        |seen| match seen.method().as_str() {
+            "tools/call" => Answer::Silence,
+            _ => modern(seen),
+        },
+        |up| {
+            let slow = globset::GlobSetBuilder::new().add(globset::Glob::new("quick*").unwrap()).build();
+            up.timeout.tools = vec![(slow.unwrap(), Duration::from_millis(50))];
+        },
+    )
+    .await;
+    fixture.up().await;
+    assert_eq!(fixture.lost(call("quick-one", "{}")).await.reason, Reason::TimedOut);
+    let short = Call { timeout: Some(Duration::from_millis(50)), ..call("other", "{}") };
+    assert_eq!(fixture.lost(short).await.reason, Reason::TimedOut);
+}
+
+#[tokio::test]
 async fn a_question_to_the_client_is_a_failure_and_another_result_type_passes() {
     let fixture = Fixture::start(|seen| match seen.method().as_str() {
         "tools/call" if seen.body["params"]["arguments"] == "ask" => {
