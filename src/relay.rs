@@ -10,11 +10,14 @@ mod locate;
 mod metrics;
 mod mirror;
 mod plan;
+mod record;
 
 use std::sync::Arc;
 
 pub use list::{ListCall, Listing};
 pub use metrics::Metrics;
+
+use record::Record;
 
 use crate::catalog::Snapshot;
 use crate::config::Route;
@@ -64,28 +67,32 @@ impl Relay {
     /// # Errors
     /// [`Failure::InvalidParams`] for a cursor that Weir never gave, or gave for another list.
     pub fn list(&self, seat: &Seat, call: &ListCall<'_>) -> Result<Listing, Failure> {
-        let timer = self.metrics.start(Method::List(call.kind), &seat.route.name);
+        let record = self.record(seat, Method::List(call.kind));
         let page = list::page(&self.keyring, seat, call);
-        timer.ended(page.as_ref().map_or_else(Failure::label, |_| "result"));
+        record.ended(page.as_ref().map_or_else(Failure::label, |_| "result"));
         page
     }
 
     /// Sends a call to the upstream that owns what it names. Failures are events of the reply.
     #[must_use]
     pub fn call(&self, seat: &Seat, call: Call) -> Reply {
-        let mut timer = self.metrics.start(call.method, &seat.route.name);
+        let mut record = self.record(seat, call.method);
         let plan = match plan::plan(seat, call) {
             Ok(plan) => plan,
-            Err(failure) => return timer.watch(failed(failure)),
+            Err(failure) => return record.watch(failed(failure)),
         };
-        timer.goes_to(&plan.upstream);
+        record.goes_to(&plan.upstream);
         match self.upstreams.link(&plan.upstream) {
             Some(link) => {
                 let reply = link.call(plan.call);
-                timer.watch(execute::rewritten(reply, plan.progress_token, plan.free_output))
+                record.watch(execute::rewritten(reply, plan.progress_token, plan.free_output))
             }
-            None => timer.watch(failed(Failure::upstream(&plan.upstream, Reason::Removed, false))),
+            None => record.watch(failed(Failure::upstream(&plan.upstream, Reason::Removed, false))),
         }
+    }
+
+    fn record(&self, seat: &Seat, method: Method) -> Record {
+        Record::begin(&self.metrics, method, &seat.route.name, seat.snapshot.config.telemetry.access)
     }
 
     /// Ends what a client session holds at upstreams, in the background.

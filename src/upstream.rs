@@ -13,6 +13,7 @@
 mod announce;
 mod backoff;
 mod builtin;
+mod capabilities;
 mod chores;
 mod connect;
 mod conversation;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::print::{err, out};
 use super::{Exit, ServeArguments};
@@ -29,8 +29,18 @@ pub(super) async fn run(arguments: &ServeArguments) -> Exit {
     }
     let paths: Vec<String> = config.routes.iter().map(|route| route.path.clone()).collect();
     let helpful = open && config.listen.address.ip().is_loopback();
+    // Before anything is bound or printed: whoever reads the lines may send a signal at once.
+    let (Ok(terminate), Ok(interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        err("weir: signals cannot be received");
+        return Exit::Failure;
+    };
     match App::bind(config).await {
-        Ok(app) => serve(app, &paths, helpful).await,
+        Ok(app) => {
+            let shutdown = Shutdown::default();
+            let signals = signals(terminate, interrupt, &shutdown);
+            serve(app, &Lines { paths, helpful }, &shutdown, signals).await
+        }
         Err(error) => {
             err(&format!("weir: {}", chain(&error)));
             Exit::Failure
@@ -76,12 +86,19 @@ fn chain(error: &AppError) -> String {
     text
 }
 
-async fn serve(app: App, paths: &[String], helpful: bool) -> Exit {
+/// What is said once Weir serves.
+struct Lines {
+    paths: Vec<String>,
+    /// Whether to say how to connect a client.
+    helpful: bool,
+}
+
+async fn serve(app: App, lines: &Lines, shutdown: &Shutdown, signals: impl Future<Output = ()>) -> Exit {
     let (Ok(mcp), Ok(admin)) = (app.mcp_address(), app.admin_address()) else {
         err("weir: the listener has no address");
         return Exit::Failure;
     };
-    let shutdown = Shutdown::default();
+    let mut signalled = std::pin::pin!(signals);
     let mut snapshots = app.snapshots();
     let mut running = std::pin::pin!(app.run(shutdown.clone()));
     let ready = async {
@@ -89,44 +106,34 @@ async fn serve(app: App, paths: &[String], helpful: bool) -> Exit {
         first.map(|snapshot| std::sync::Arc::clone(&snapshot)).ok()
     };
     let early = tokio::select! {
-        _ = running.as_mut() => true,
+        _ = running.as_mut() => Some(Exit::Success),
+        () = signalled.as_mut() => Some(Exit::Failure),
         first = ready => {
-            for path in paths {
+            for path in &lines.paths {
                 out(&format!("listening http://{mcp}{path}"));
             }
             out(&format!("admin http://{admin}"));
             if let Some(snapshot) = first {
                 out(&summary(&snapshot));
             }
-            if helpful {
-                let path = paths.first().map_or("/mcp", String::as_str);
+            if lines.helpful {
+                let path = lines.paths.first().map_or("/mcp", String::as_str);
                 out(&format!("connect any MCP client to http://{mcp}{path}, or try: weir list --url http://{mcp}{path}"));
             }
-            false
+            None
         }
     };
-    if early {
-        return Exit::Success;
+    if let Some(exit) = early {
+        return exit;
     }
     tokio::select! {
         _ = running.as_mut() => Exit::Success,
-        again = signals(&shutdown) => {
-            if again {
-                return Exit::Failure;
-            }
-            running.await;
-            Exit::Success
-        }
+        () = signalled => Exit::Failure,
     }
 }
 
-/// Turns signals into the shutdown; true when a second one says "at once".
-async fn signals(shutdown: &Shutdown) -> bool {
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        return std::future::pending().await;
-    };
+/// Turns the first signal into the shutdown; ends with the second, which says "at once".
+async fn signals(mut terminate: Signal, mut interrupt: Signal, shutdown: &Shutdown) {
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => shutdown.hurry.cancel(),
@@ -136,5 +143,4 @@ async fn signals(shutdown: &Shutdown) -> bool {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
     }
-    true
 }

@@ -14,6 +14,7 @@
 
 use std::time::Duration;
 
+use super::capabilities::LISTING_CAPABILITIES;
 use super::conversation::Told;
 use super::fault::Fault;
 use super::legacy::{self, Opened, Refused};
@@ -151,7 +152,7 @@ async fn greet(way: &Way, pinned: Option<Revision>) -> Result<Settled, Fault> {
     let mut last = Fault::unsent(Reason::NotMcp);
     while let Some(revision) = next.filter(|_| tried.len() < MOST_ATTEMPTS) {
         tried.push(revision);
-        let opening = legacy::open(way, revision);
+        let opening = legacy::open(way, revision, LISTING_CAPABILITIES);
         let opened = tokio::time::timeout(way.upstream.timeout.call, opening).await;
         match opened.unwrap_or(Err(Refused::Fault(Fault::unsent(Reason::TimedOut)))) {
             Ok(opened) => return Ok(Settled::Legacy(Box::new(opened))),

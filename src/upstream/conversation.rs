@@ -1,6 +1,7 @@
 //! One request on its way: what of the messages in its answer belongs to whom.
 
 use bytes::Bytes;
+use http::HeaderMap;
 use tokio::sync::Notify;
 
 use super::emit::Emitter;
@@ -48,6 +49,20 @@ impl Conversation<'_> {
     /// The least severe log message that is wanted.
     pub(super) fn log_level(&self) -> Option<LogLevel> {
         self.audience.and_then(|audience| audience.call.log_level)
+    }
+
+    /// Adds the headers of the client that the operator lets through to those of the request, which win.
+    pub(super) fn forward(&self, mut head: HeaderMap) -> HeaderMap {
+        let Some(audience) = self.audience else { return head };
+        for name in audience.call.forwarded.keys() {
+            if head.contains_key(name) {
+                continue;
+            }
+            for value in audience.call.forwarded.get_all(name) {
+                head.append(name.clone(), value.clone());
+            }
+        }
+        head
     }
 
     /// The request leaves now.

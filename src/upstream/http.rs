@@ -1,7 +1,7 @@
 //! HTTP towards one upstream: the only place that knows reqwest.
 //!
 //! A request is built from nothing: the head that the caller of [`Http`] gives, the operator's credential, and what
-//! HTTP itself needs. No header of a client gets here (`forward_headers` will, once a call carries them). No proxy
+//! HTTP itself needs. No header of a client gets here except those of `forward_headers`, which a call carries. No proxy
 //! of the environment is used, no compressed answer is asked for, and no redirect is followed but a 307 or 308 to
 //! the same scheme, host and port, which keeps method and body. Addresses never reach a log line: only the kind of
 //! an error does.

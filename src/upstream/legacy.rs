@@ -96,7 +96,7 @@ impl Peer {
 
     async fn converse(&self, talk: &Conversation<'_>, lease: &Lease, body: String) -> Result<Told, Miss> {
         talk.written();
-        let answered = self.way.http.post(lease.session().head(), body).await?;
+        let answered = self.way.http.post(talk.forward(lease.session().head()), body).await?;
         if !answered.is_success() {
             return self.refused(talk, lease, answered).await;
         }
@@ -192,9 +192,11 @@ impl Peer {
     /// Asks for log messages that nobody in the session wanted before. What it answers does not matter: a server
     /// that refuses sends what it sends.
     async fn lower_log_level(&self, lease: &Lease, level: LogLevel) {
-        if !self.offer.logging || !lease.session().lowers_log_level(level as u8) {
+        if !self.offer.logging {
             return;
         }
+        // Who wants what another call is asking for waits until the upstream has said yes.
+        let Some(lowering) = lease.session().lower_log_level(level as u8).await else { return };
         let mut params = Text::object();
         params.text("level", level.as_str());
         let talk = Conversation { id: self.way.ids.next(), audience: None };
@@ -203,6 +205,7 @@ impl Peer {
         if tokio::time::timeout(SET_LEVEL, asked).await.is_err() {
             tracing::debug!(upstream = %self.way.upstream.name, "no answer to logging/setLevel");
         }
+        lowering.done();
     }
 }
 

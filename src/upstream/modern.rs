@@ -7,6 +7,7 @@
 mod encode;
 mod listen;
 
+use super::capabilities::{LISTING_CAPABILITIES, NO_CAPABILITIES};
 use super::conversation::{Audience, Conversation, Told};
 use super::fault::{Cure, Fault, Miss};
 use super::http::{Answered, Form};
@@ -45,6 +46,7 @@ impl Peer {
             revision: self.leg.revision,
             method: call.method,
             params: &call.params,
+            capabilities: NO_CAPABILITIES,
             mirrored: &call.mirrored,
         };
         let told = self.leg.converse(&talk, &outgoing).await?;
@@ -77,7 +79,14 @@ impl Leg {
     /// Asks something for Weir itself. What the answer means is for the caller to say.
     pub(super) async fn ask(&self, method: Method, params: &str) -> Result<Told, Fault> {
         let talk = Conversation { id: self.way.ids.next(), audience: None };
-        self.converse(&talk, &Outgoing { revision: self.revision, method, params, mirrored: &[] }).await
+        let outgoing = Outgoing {
+            revision: self.revision,
+            method,
+            params,
+            capabilities: LISTING_CAPABILITIES,
+            mirrored: &[],
+        };
+        self.converse(&talk, &outgoing).await
     }
 
     /// Whether an error means that Weir's credential was refused.
@@ -99,7 +108,7 @@ impl Leg {
     async fn send(&self, talk: &Conversation<'_>, outgoing: &Outgoing<'_>) -> Result<Answered, Fault> {
         let body = outgoing.body(&talk.id, talk.token(), talk.log_level());
         talk.written();
-        self.way.http.post(outgoing.head(), body).await
+        self.way.http.post(talk.forward(outgoing.head()), body).await
     }
 }
 

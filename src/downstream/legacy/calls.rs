@@ -160,6 +160,10 @@ impl Driver {
         let Some((pieces, ending)) = encoder.message(&self.id, event, self.tool) else { return };
         let room = BUDGET.saturating_sub(self.session.kept());
         let is_last = ending.is_some();
+        if is_last {
+            // Before the answer leaves: who has it may use the id again at once.
+            self.session.finish(&self.id);
+        }
         if !self.line.write(pieces, ending, room).await && is_last {
             let (pieces, ending) = encoder.lost(&self.id, self.tool);
             self.line.write(pieces, Some(ending), usize::MAX).await;

@@ -51,10 +51,14 @@ impl Refused {
 }
 
 /// Opens a session in a revision. No version header goes along: none has been agreed on yet.
-pub(in crate::upstream) async fn open(way: &Way, revision: Revision) -> Result<Opened, Refused> {
+pub(in crate::upstream) async fn open(
+    way: &Way,
+    revision: Revision,
+    capabilities: &str,
+) -> Result<Opened, Refused> {
     let refuses = |error: &RpcError| way.upstream.credential_error_codes.contains(&error.code);
     let id = way.ids.next();
-    let body = request(Some(&id), Method::Initialize.as_str(), &params(revision));
+    let body = request(Some(&id), Method::Initialize.as_str(), &params(revision, capabilities));
     let answered = way.http.post(HeaderMap::new(), body).await?;
     if !answered.is_success() {
         return Err(refusal(answered, &id, refuses).await);
@@ -77,13 +81,13 @@ pub(in crate::upstream) async fn open(way: &Way, revision: Revision) -> Result<O
     Ok(opened)
 }
 
-fn params(revision: Revision) -> String {
+fn params(revision: Revision, capabilities: &str) -> String {
     let mut info = Text::object();
     info.text("name", "weir");
     info.text("version", env!("CARGO_PKG_VERSION"));
     let mut params = Text::object();
     params.text("protocolVersion", revision.as_str());
-    params.member("capabilities", "{}");
+    params.member("capabilities", capabilities);
     params.member("clientInfo", &info.close());
     params.close()
 }

@@ -20,6 +20,7 @@ use crate::exchange::{Caller, Reason, SessionKey};
 use crate::principal::Subject;
 use crate::protocol::Revision;
 use crate::task::TaskGroup;
+use crate::upstream::capabilities::{LISTING_CAPABILITIES, NO_CAPABILITIES};
 use crate::upstream::chores::{self, Chore, Chores};
 use crate::upstream::fault::Fault;
 use crate::upstream::way::Way;
@@ -231,7 +232,8 @@ impl Pool {
     }
 
     async fn open(&self, key: Key, number: u64, state: watch::Sender<Opening>) {
-        let opening = match self.initialize().await {
+        let capabilities = if key == Key::Listing { LISTING_CAPABILITIES } else { NO_CAPABILITIES };
+        let opening = match self.initialize(capabilities).await {
             Ok(session) => Opening::Ready(Arc::new(session)),
             Err(fault) => {
                 self.slots.remove_if(&key, |_, slot| slot.number == number);
@@ -251,8 +253,8 @@ impl Pool {
         }
     }
 
-    async fn initialize(&self) -> Result<Session, Fault> {
-        let opening = handshake::open(&self.way, self.revision);
+    async fn initialize(&self, capabilities: &str) -> Result<Session, Fault> {
+        let opening = handshake::open(&self.way, self.revision, capabilities);
         match tokio::time::timeout(self.way.upstream.timeout.call, opening).await {
             Ok(Ok(opened)) => Ok(opened.session),
             // Nothing of the caller's was sent yet, whatever became of the handshake.

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::protocol::{Revision, headers};
@@ -20,7 +21,10 @@ pub(in crate::upstream) struct Session {
     worked: AtomicBool,
     streams_refused: AtomicBool,
     leases: AtomicUsize,
+    /// The most verbose level that the upstream was asked for.
     log_level: AtomicU8,
+    /// One turn: levels are asked for one after the other, so that the last one is the most verbose.
+    lowering: Semaphore,
     used: Mutex<Instant>,
 }
 
@@ -44,6 +48,7 @@ impl Session {
             streams_refused: AtomicBool::new(false),
             leases: AtomicUsize::new(0),
             log_level: AtomicU8::new(u8::MAX),
+            lowering: Semaphore::new(1),
             used: Mutex::new(Instant::now()),
         }
     }
@@ -78,9 +83,15 @@ impl Session {
         self.streams_refused.load(Ordering::Relaxed)
     }
 
-    /// Notes that somebody wants log messages from this level on. True where that is more verbose than before.
-    pub(super) fn lowers_log_level(&self, level: u8) -> bool {
-        self.log_level.fetch_min(level, Ordering::Relaxed) > level
+    /// Takes the turn to ask for log messages from this level on. `None` where the session has them already, also
+    /// because another call got there first.
+    pub(super) async fn lower_log_level(&self, level: u8) -> Option<Lowering<'_>> {
+        if self.log_level.load(Ordering::Acquire) <= level {
+            return None;
+        }
+        let turn = self.lowering.acquire().await.ok()?;
+        let is_wanted = self.log_level.load(Ordering::Acquire) > level;
+        is_wanted.then_some(Lowering { session: self, level, _turn: turn })
     }
 
     /// Somebody uses it.
@@ -98,6 +109,21 @@ impl Session {
     pub(super) fn is_idle(&self, idle: Duration) -> bool {
         let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
         self.leases.load(Ordering::Relaxed) == 0 && used.elapsed() >= idle
+    }
+}
+
+/// A turn to ask for a log level.
+#[derive(Debug)]
+pub(super) struct Lowering<'s> {
+    session: &'s Session,
+    level: u8,
+    _turn: SemaphorePermit<'s>,
+}
+
+impl Lowering<'_> {
+    /// The upstream has been asked.
+    pub(super) fn done(self) {
+        self.session.log_level.store(self.level, Ordering::Release);
     }
 }
 

@@ -13,6 +13,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) method: Method,
     /// The raw params, empty for none.
     pub(super) params: &'a str,
+    /// What the client can do, as raw JSON.
+    pub(super) capabilities: &'a str,
     /// The `Mcp-Param-*` headers.
     pub(super) mirrored: &'a [(String, String)],
 }
@@ -25,7 +27,7 @@ impl Outgoing<'_> {
         let mut edit = Edit::new()
             .set(meta::PROTOCOL_VERSION, text(self.revision.as_str()))
             .set(meta::CLIENT_INFO, client_info())
-            .set(meta::CLIENT_CAPABILITIES, "{}");
+            .set(meta::CLIENT_CAPABILITIES, self.capabilities);
         edit = match level {
             Some(level) => edit.set(meta::LOG_LEVEL, text(level.as_str())),
             None => edit.remove(meta::LOG_LEVEL),

@@ -15,6 +15,7 @@ use crate::jsonrpc::{Object, Text};
 use crate::protocol::{ListKind, Method, Offer, notification};
 use crate::upstream::announce::{Announcer, Hearing};
 use crate::upstream::backoff;
+use crate::upstream::capabilities::LISTING_CAPABILITIES;
 use crate::upstream::conversation::{Conversation, Told};
 use crate::upstream::fault::Fault;
 use crate::upstream::messages::Messages;
@@ -71,7 +72,13 @@ fn params(offer: &Offer) -> Option<String> {
 
 async fn once(peer: &Peer, params: &str, announcer: &Announcer) -> Ended {
     let talk = Conversation { id: peer.leg.way.ids.next(), audience: None };
-    let outgoing = Outgoing { revision: peer.leg.revision, method: Method::Listen, params, mirrored: &[] };
+    let outgoing = Outgoing {
+        revision: peer.leg.revision,
+        method: Method::Listen,
+        params,
+        capabilities: LISTING_CAPABILITIES,
+        mirrored: &[],
+    };
     let Ok(answered) = peer.leg.send(&talk, &outgoing).await else { return Ended::Unreachable };
     if !answered.is_success() {
         return match refused(&talk, answered).await {
