@@ -28,7 +28,7 @@ use crate::exchange::Caller;
 use crate::jsonrpc::{Error, RpcError, response_error};
 use crate::notify::Hub;
 use crate::principal::Principal;
-use crate::protocol::headers;
+use crate::protocol::{Abilities, headers};
 use crate::relay::{Relay, Seat};
 use crate::seal::Keyring;
 use crate::task::TaskGroup;
@@ -61,6 +61,7 @@ struct Shared {
     /// Cancelled when standing streams must end.
     ending: CancellationToken,
     metrics: Metrics,
+    parking: modern::Parking,
 }
 
 impl Shared {
@@ -69,8 +70,8 @@ impl Shared {
         self.relay.seat(snapshot, Arc::clone(route), principal)
     }
 
-    fn caller(&self, principal: &Principal) -> Caller {
-        Caller { principal: principal.clone(), session: None, on_loopback: self.on_loopback }
+    fn caller(&self, principal: &Principal, abilities: Abilities) -> Caller {
+        Caller { principal: principal.clone(), abilities, session: None, on_loopback: self.on_loopback }
     }
 
     /// The headers of a request that some upstream may be given.
@@ -116,6 +117,7 @@ impl Endpoint {
     /// Puts the endpoint together. Its tasks belong to `tasks`.
     #[must_use]
     pub fn new(parts: Parts, config: &Config, tasks: &TaskGroup) -> Self {
+        let parking = modern::Parking::new(config.listen.limits.parked, tasks, parts.metrics.parked.clone());
         let shared = Arc::new(Shared {
             relay: parts.relay,
             hub: parts.hub,
@@ -125,6 +127,7 @@ impl Endpoint {
             on_loopback: config.listen.address.ip().is_loopback(),
             ending: CancellationToken::new(),
             metrics: parts.metrics,
+            parking,
         });
         let legacy = legacy::Legacy::new(Arc::clone(&shared), config.listen.sessions, tasks);
         Self { shared, legacy }

@@ -5,9 +5,13 @@
 //! Dropping a `Reply` cancels the call upstream: that is the one cancellation path.
 
 mod call;
+mod emit;
 mod failure;
+mod inquiry;
 mod reply;
 
 pub use call::{Call, Caller, SessionKey};
+pub use emit::{Emitter, reply};
 pub use failure::{Blame, Failure, Lost, Reason};
+pub use inquiry::{Answerer, Inquiry, Reaction};
 pub use reply::{Answer, Event, Reply, failed};

@@ -5,6 +5,7 @@
 //! [`scan`] and [`Message::read`] has no duplicate key in its envelope, `params` or `_meta`, no lone surrogate and
 //! no nesting deeper than [`MAX_DEPTH`], so two readers of it see the same call.
 
+mod canonical;
 mod edit;
 mod error;
 mod id;
@@ -12,6 +13,7 @@ mod message;
 mod object;
 mod scan;
 
+pub use canonical::canonical;
 pub use edit::{Edit, Text};
 pub use error::{Error, RpcError};
 pub use id::Id;

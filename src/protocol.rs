@@ -3,16 +3,20 @@
 //! This is the only place that spells method names, header names, `_meta` keys and error codes. It does no I/O and
 //! takes no decisions: which era a peer speaks is decided in `downstream/negotiate.rs` and `upstream/connect.rs`.
 
+mod ability;
 mod capability;
 pub mod code;
 pub mod headers;
+mod input;
 mod listing;
 pub mod meta;
 mod method;
 mod revision;
 mod sse;
 
+pub use ability::{Abilities, Question};
 pub use capability::Offer;
+pub use input::{InputRequired, REQUESTS, RESPONSES, Request as InputRequest, STATE, retried};
 pub use listing::{ListKind, Page, Ttl};
 pub use method::{LogLevel, Method, notification};
 pub use revision::{Era, Revision};

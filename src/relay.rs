@@ -5,6 +5,7 @@
 //! are rewritten on the way back. The relay knows neither HTTP bodies nor an era.
 
 mod execute;
+mod inquiry;
 mod list;
 mod locate;
 mod metrics;
@@ -84,11 +85,24 @@ impl Relay {
         record.goes_to(&plan.upstream);
         match self.upstreams.link(&plan.upstream) {
             Some(link) => {
-                let reply = link.call(plan.call);
+                // Who has a session is asked while the call runs, whatever the upstream does.
+                let reply = if plan.call.caller.session.is_some() {
+                    inquiry::answered(link, plan.call)
+                } else {
+                    link.call(plan.call)
+                };
                 record.watch(execute::rewritten(reply, plan.progress_token, plan.free_output))
             }
             None => record.watch(failed(Failure::upstream(&plan.upstream, Reason::Removed, false))),
         }
+    }
+
+    /// Whether a caller may make a call, as [`Relay::call`] would decide it.
+    ///
+    /// # Errors
+    /// What the client is told instead.
+    pub fn permits(&self, seat: &Seat, call: &Call) -> Result<(), Failure> {
+        locate::locate(&seat.view, call).map(|_target| ())
     }
 
     fn record(&self, seat: &Seat, method: Method) -> Record {

@@ -6,9 +6,11 @@
 //! still good, and for whom, the types check as well.
 
 mod key;
+mod state;
 mod value;
 
 pub use key::{Keyring, Purpose, random_bytes};
+pub use state::{QuestionSeal, StateSeal, Thread};
 pub use value::{CursorSeal, Owner, Refused, SessionSeal};
 
 #[cfg(test)]

@@ -18,7 +18,6 @@ mod chores;
 mod connect;
 mod conversation;
 mod credential;
-mod emit;
 mod fault;
 mod gate;
 mod http;

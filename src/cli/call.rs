@@ -13,7 +13,7 @@ use crate::config;
 use crate::exchange::{Call, Caller, Event, Reply};
 use crate::jsonrpc::{Id, Object, Text, response_error, response_result};
 use crate::principal::Principal;
-use crate::protocol::Method;
+use crate::protocol::{Abilities, Method};
 
 const DEFAULT_URL: &str = "http://127.0.0.1:8080/mcp";
 
@@ -52,7 +52,7 @@ pub(super) async fn run(arguments: &CallArguments) -> Exit {
         forwarded: http::HeaderMap::new(),
         repeatable: false,
         timeout: None,
-        caller: Caller { principal, session: None, on_loopback: true },
+        caller: Caller { principal, abilities: Abilities::default(), session: None, on_loopback: true },
     };
     let last = last_event(core.relay.call(&seat, call)).await;
     let exit = if arguments.json { whole(last) } else { print(last) };
@@ -99,8 +99,10 @@ async fn last_event(mut reply: Reply) -> Option<Event> {
     while let Some(event) = reply.next().await {
         match event {
             Event::Progress(params) => progress(&params),
-            Event::Log(..) | Event::Paused(_) => {}
-            last @ (Event::Result(_) | Event::Error(_) | Event::Failed(_)) => return Some(last),
+            Event::Log(..) | Event::Paused(_) | Event::Inquiry(_) => {}
+            last @ (Event::Asks(_) | Event::Result(_) | Event::Error(_) | Event::Failed(_)) => {
+                return Some(last);
+            }
         }
     }
     None
@@ -153,7 +155,11 @@ fn print(last: Option<Event>) -> Exit {
             err(&format!("{}: {}", failure.label(), failure.text()));
             Exit::Failure
         }
-        Some(Event::Progress(_) | Event::Log(..) | Event::Paused(_)) | None => {
+        Some(Event::Asks(_)) => {
+            err("the tool asks something that cannot be answered here");
+            Exit::Failure
+        }
+        Some(Event::Progress(_) | Event::Log(..) | Event::Paused(_) | Event::Inquiry(_)) | None => {
             err("no answer");
             Exit::Failure
         }

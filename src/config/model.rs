@@ -87,6 +87,19 @@ pub struct ListenLimits {
     pub header_timeout: Duration,
     /// Most connections at once.
     pub connections: usize,
+    /// Calls that wait for a client's answers between two attempts.
+    pub parked: ParkLimits,
+}
+
+/// How many calls may wait for answers, and how long.
+#[derive(Debug, Clone, Copy)]
+pub struct ParkLimits {
+    /// Most in all.
+    pub total: usize,
+    /// Most of one principal.
+    pub per_principal: usize,
+    /// The longest wait.
+    pub wait: Duration,
 }
 
 /// `listen.sessions`.

@@ -21,9 +21,11 @@ use http::{HeaderName, Response, StatusCode};
 use super::accept::{self, Accepts};
 use super::{Body, Inbound, Shared, negotiate, render, session_id, unreadable};
 use crate::config;
+use crate::exchange::Reaction;
 use crate::jsonrpc::{Error, Id, Message, Object};
 use crate::protocol::{ListKind, LogLevel, Method, Revision, headers, notification};
 use crate::relay::ListCall;
+use crate::seal::QuestionSeal;
 use crate::task::TaskGroup;
 use session::Session;
 use table::{Table, Verdict};
@@ -80,8 +82,26 @@ impl Legacy {
                 notified(&session, &method, &params);
                 render::empty(StatusCode::ACCEPTED)
             }
-            // Nobody waits for it: Weir asks this client nothing.
-            Message::Result { .. } | Message::Error { .. } => render::empty(StatusCode::ACCEPTED),
+            Message::Result { id, result } => {
+                self.answered(&session, &id, Reaction::Result(result.to_owned()));
+                render::empty(StatusCode::ACCEPTED)
+            }
+            Message::Error { id, error } => {
+                if let Some(id) = id {
+                    self.answered(&session, &id, Reaction::Error(error.to_owned()));
+                }
+                render::empty(StatusCode::ACCEPTED)
+            }
+        }
+    }
+
+    /// The client answers a question of its session; anything else is ignored.
+    fn answered(&self, session: &Session, id: &Id, reaction: Reaction) {
+        let Ok(id) = serde_json::from_str::<String>(id.as_json()) else { return };
+        if let Some(seal) = QuestionSeal::open(&self.shared.keyring, &id)
+            && seal.session == session.key.0
+        {
+            session.answer(seal.number, reaction);
         }
     }
 

@@ -11,6 +11,8 @@ pub struct Metrics {
     pub sessions: Gauge,
     /// Messages that were refused before they became a call.
     pub refused: Counter,
+    /// Calls that wait for a stateless client's answers now.
+    pub parked: Gauge,
     /// Legacy requests whose version header differs from the session's revision.
     pub revision_mismatch: Counter,
 }
@@ -25,6 +27,11 @@ impl Metrics {
             "weir_refused",
             "Messages refused before they became a call",
             metrics.refused.clone(),
+        );
+        registry.register(
+            "weir_parked",
+            "Calls that wait for answers between two attempts",
+            metrics.parked.clone(),
         );
         registry.register(
             "weir_revision_mismatch",

@@ -6,24 +6,28 @@
 mod decode;
 mod encode;
 mod listen;
+mod parking;
+mod rounds;
+mod state;
 
 pub(super) use encode::with_comments;
+pub(super) use parking::Parking;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use http::{Response, StatusCode};
 use tokio::time::timeout;
 
 use super::accept::{self, Accepts};
 use super::{Body, Inbound, Shared, render, unreadable};
-use crate::exchange::{Call, Event, Failure, Reply};
+use crate::exchange::Call;
 use crate::jsonrpc::{Error, Id, Message};
-use crate::protocol::{ListKind, Method};
+use crate::protocol::{Abilities, ListKind, Method};
 use crate::relay::{ListCall, Seat};
 use crate::view::Form;
 use decode::Ask;
+use rounds::{Begun, Outcome, Round};
 
 /// How long the head of an answer waits for the first message.
 const HEAD_WAIT: Duration = Duration::from_secs(10);
@@ -59,10 +63,12 @@ pub(super) async fn serve(shared: &Arc<Shared>, request: &Inbound, message: Mess
         }
         Method::Listen => listen::open(shared, request, &seat, &id, &params),
         Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead | Method::Complete => {
-            let method = ask.method;
-            let call = call(shared, request, &seat, ask, &params);
-            let reply = shared.relay.call(&seat, call);
-            answer(shared, request, (id, method), reply, accepts).await
+            let call = call(shared, request, &seat, ask, (&params, accepts));
+            let round = Round::new(shared, request, id, &call);
+            match round.begin(&seat, call).await {
+                Ok(begun) => answer(round, request, begun, accepts).await,
+                Err(failure) => encode::failure(shared, request, (&round.id, round.method), &failure),
+            }
         }
         Method::Initialize
         | Method::Ping
@@ -94,8 +100,10 @@ fn call(
     request: &Inbound,
     seat: &Seat,
     ask: Ask,
-    params: &crate::jsonrpc::Object<'_>,
+    (params, accepts): (&crate::jsonrpc::Object<'_>, Accepts),
 ) -> Call {
+    // Who takes no event stream gets no notifications and is asked nothing.
+    let abilities = if accepts == Accepts::Json { Abilities::default() } else { ask.abilities };
     Call {
         method: ask.method,
         name: ask.name,
@@ -107,39 +115,31 @@ fn call(
         forwarded: shared.forwardable(seat, &request.headers),
         repeatable: false,
         timeout: None,
-        caller: shared.caller(&request.principal),
+        caller: shared.caller(&request.principal, abilities),
     }
 }
 
-/// Waits for the first event: the result is answered as JSON, anything else or silence as an event stream.
-async fn answer(
-    shared: &Arc<Shared>,
-    request: &Inbound,
-    (id, method): (Id, Method),
-    mut reply: Reply,
-    accepts: Accepts,
-) -> Response<Body> {
-    let first = match accepts {
-        Accepts::Json => Some(last_of(&mut reply).await),
-        Accepts::Events => None,
-        Accepts::Both | Accepts::Nothing => timeout(HEAD_WAIT, reply.next()).await.ok().map(or_internal),
+/// Waits for the first thing to say: the answer is given as JSON, anything else or silence as an event stream.
+async fn answer(round: Round, request: &Inbound, begun: Begun, accepts: Accepts) -> Response<Body> {
+    let mut slot = match begun {
+        Begun::Running(call) => Some(call),
+        Begun::Asked(result) => return encode::own(encode::result(&round.id, &result), accepts),
     };
-    match first {
-        Some(event) if event.is_last() => encode::response(shared, request, (&id, method), event),
-        first => encode::stream(id, method, first, reply),
+    if accepts == Accepts::Events {
+        return encode::stream(round, None, slot);
     }
-}
-
-/// The last event of a reply; what comes before it is dropped.
-async fn last_of(reply: &mut Reply) -> Event {
     loop {
-        let event = or_internal(reply.next().await);
-        if event.is_last() {
-            return event;
+        let outcome = match accepts {
+            Accepts::Json => Some(round.next(&mut slot).await),
+            Accepts::Both | Accepts::Events | Accepts::Nothing => {
+                timeout(HEAD_WAIT, round.next(&mut slot)).await.ok()
+            }
+        };
+        match outcome {
+            Some(Outcome::Last(event)) => return encode::response(request, &round, event),
+            Some(Outcome::Asked(result)) => return encode::result(&round.id, &result),
+            Some(Outcome::Message(_)) if accepts == Accepts::Json => {}
+            first @ (Some(Outcome::Message(_)) | None) => return encode::stream(round, first, slot),
         }
     }
-}
-
-fn or_internal(event: Option<Event>) -> Event {
-    event.unwrap_or(Event::Failed(Failure::Internal))
 }

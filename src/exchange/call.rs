@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::HeaderMap;
 
 use crate::principal::Principal;
-use crate::protocol::{LogLevel, Method};
+use crate::protocol::{Abilities, LogLevel, Method};
 
 /// The identity of one legacy client session, for keeping its upstream sessions apart. Never leaves the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,6 +16,8 @@ pub struct SessionKey(pub [u8; 16]);
 pub struct Caller {
     /// The principal of the request.
     pub principal: Principal,
+    /// What it can be asked.
+    pub abilities: Abilities,
     /// The legacy client session it came in; `None` for stateless clients.
     pub session: Option<SessionKey>,
     /// Whether the listener is a loopback one, where callers without an identity share upstream sessions.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::names::UpstreamName;
 use crate::principal::Scope;
-use crate::protocol::ListKind;
+use crate::protocol::{Abilities, ListKind, Question};
 
 /// Whose fault a failure is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +136,10 @@ pub enum Failure {
     HeaderMismatch(String),
     /// The token lacks scopes: all that are needed.
     NeedsScopes(Vec<Scope>),
+    /// The client answered a question with an error, and there is no way to tell the upstream so.
+    Refused(Question),
+    /// The upstream needs something of the client that it did not declare: the missing capabilities.
+    NeedsAbilities(Abilities),
     /// Weir serves nothing of this kind, or the upstream does not have it.
     NotOffered(&'static str),
     /// A fault in Weir.
@@ -155,9 +159,12 @@ impl Failure {
         match self {
             Self::Upstream(lost) if lost.reason == Reason::Busy => Blame::Proxy,
             Self::Upstream(_) => Blame::Upstream,
-            Self::Unknown { .. } | Self::InvalidParams(_) | Self::HeaderMismatch(_) | Self::NotOffered(_) => {
-                Blame::Client
-            }
+            Self::Unknown { .. }
+            | Self::InvalidParams(_)
+            | Self::HeaderMismatch(_)
+            | Self::NotOffered(_)
+            | Self::Refused(_)
+            | Self::NeedsAbilities(_) => Blame::Client,
             Self::NeedsScopes(_) => Blame::Policy,
             Self::Internal => Blame::Proxy,
         }
@@ -184,6 +191,8 @@ impl Failure {
             | Self::InvalidParams(_)
             | Self::HeaderMismatch(_)
             | Self::NeedsScopes(_)
+            | Self::Refused(_)
+            | Self::NeedsAbilities(_)
             | Self::NotOffered(_)
             | Self::Internal => false,
         }
@@ -198,6 +207,8 @@ impl Failure {
             Self::InvalidParams(_) => "invalid_params",
             Self::HeaderMismatch(_) => "header_mismatch",
             Self::NeedsScopes(_) => "denied",
+            Self::Refused(_) => "client_refused",
+            Self::NeedsAbilities(_) => "needs_capability",
             Self::NotOffered(_) => "not_offered",
             Self::Internal => "internal",
         }
@@ -212,6 +223,12 @@ impl Failure {
             Self::InvalidParams(text) => text.clone(),
             Self::HeaderMismatch(text) => format!("Header mismatch: {text}"),
             Self::NeedsScopes(_) => "Insufficient scope".to_owned(),
+            Self::Refused(question) => {
+                format!("the client answered {} with an error, so the call cannot go on", question.as_str())
+            }
+            Self::NeedsAbilities(needed) => {
+                format!("this needs a capability that the client did not declare: {}", needed.to_json())
+            }
             Self::NotOffered(what) => format!("{what} is not offered here"),
             Self::Internal => "internal error".to_owned(),
         }

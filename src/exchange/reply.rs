@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::Stream;
 
-use super::Failure;
+use super::{Failure, Inquiry};
 use crate::jsonrpc::RpcError;
 use crate::protocol::LogLevel;
 
@@ -32,6 +32,11 @@ pub enum Event {
     /// The upstream closed its stream and wants to be asked again after this time (2025-11-25, transports,
     /// "Sending Messages to the Server", item 6): a client of that revision is shown the same.
     Paused(Option<Duration>),
+    /// A question to the client, while the call runs.
+    Inquiry(Inquiry),
+    /// The last event: the call can be made again with answers to the questions of this raw result (2026-07-28,
+    /// patterns/mrtr, `InputRequiredResult`).
+    Asks(Bytes),
     /// The last event: a result.
     Result(Answer),
     /// The last event: the upstream's own JSON-RPC error.
@@ -45,8 +50,8 @@ impl Event {
     #[must_use]
     pub fn is_last(&self) -> bool {
         match self {
-            Self::Progress(_) | Self::Log(..) | Self::Paused(_) => false,
-            Self::Result(_) | Self::Error(_) | Self::Failed(_) => true,
+            Self::Progress(_) | Self::Log(..) | Self::Paused(_) | Self::Inquiry(_) => false,
+            Self::Asks(_) | Self::Result(_) | Self::Error(_) | Self::Failed(_) => true,
         }
     }
 }

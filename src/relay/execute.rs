@@ -18,7 +18,12 @@ pub(super) fn rewritten(reply: Reply, token: Option<String>, free_output: bool) 
                 answer.free_output = free_output && answer.stateless;
                 Some(Event::Result(answer))
             }
-            other @ (Event::Log(..) | Event::Paused(_) | Event::Error(_) | Event::Failed(_)) => Some(other),
+            other @ (Event::Log(..)
+            | Event::Paused(_)
+            | Event::Inquiry(_)
+            | Event::Asks(_)
+            | Event::Error(_)
+            | Event::Failed(_)) => Some(other),
         };
         std::future::ready(event)
     }))

@@ -84,7 +84,10 @@ impl Stream for Watched {
                 Event::Result(_) => "result",
                 Event::Error(_) => "error",
                 Event::Failed(failure) => failure.label(),
-                Event::Progress(_) | Event::Log(..) | Event::Paused(_) => self.record.labels.outcome,
+                Event::Asks(_) => "input_required",
+                Event::Progress(_) | Event::Log(..) | Event::Paused(_) | Event::Inquiry(_) => {
+                    self.record.labels.outcome
+                }
             };
         }
         event

@@ -8,7 +8,7 @@ use crate::catalog::tests::{config, inventories, tool};
 use crate::catalog::{Entry, Inventory, ParamHeader, Presence, Snapshot, build};
 use crate::exchange::{Call, Caller, Failure};
 use crate::principal::{Principal, Rights};
-use crate::protocol::{ListKind, Method, Offer, Revision};
+use crate::protocol::{Abilities, ListKind, Method, Offer, Revision};
 use crate::view::Views;
 
 const META: &str = r#""_meta":{"progressToken":5,"io.modelcontextprotocol/protocolVersion":"2026-07-28","vendor/key":{"a":1}}"#;
@@ -57,7 +57,12 @@ fn call(method: Method, name: &str, params: &str) -> Call {
         forwarded: http::HeaderMap::new(),
         repeatable: false,
         timeout: None,
-        caller: Caller { principal: Principal::open(), session: None, on_loopback: true },
+        caller: Caller {
+            principal: Principal::open(),
+            abilities: Abilities::default(),
+            session: None,
+            on_loopback: true,
+        },
     }
 }
 

@@ -95,6 +95,7 @@ pub(super) fn decide(told: Result<Told, Fault>, refuses: impl Fn(&RpcError) -> b
         Ok(Told::Result(result)) => {
             discovered(&result).map_or(Decision::Legacy, |said| Decision::Modern(Some(said)))
         }
+        Ok(Told::Asks(_)) => Decision::Legacy,
         Ok(Told::Error(error)) if refuses(&error) => Decision::Down(Fault::unsent(Reason::Credential)),
         Ok(Told::Error(error)) => match error.code {
             code::HEADER_MISMATCH | code::MISSING_CAPABILITY => Decision::Modern(None),

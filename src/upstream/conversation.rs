@@ -4,20 +4,22 @@ use bytes::Bytes;
 use http::HeaderMap;
 use tokio::sync::Notify;
 
-use super::emit::Emitter;
 use super::fault::Fault;
+use super::legacy::Asked;
 use super::messages::Messages;
 use super::pace::Pace;
 use super::reading::{Incoming, read};
-use crate::exchange::{Call, Event, Reason};
+use crate::exchange::{Call, Emitter, Event, Inquiry, Reason};
 use crate::jsonrpc::{Id, Object, RpcError};
-use crate::protocol::{ListKind, LogLevel, meta, notification};
+use crate::protocol::{Abilities, ListKind, LogLevel, meta, notification};
 
 /// What an upstream answered.
 #[derive(Debug)]
 pub(super) enum Told {
     /// A result, raw.
     Result(Bytes),
+    /// A result that asks the client something before the call can be made again.
+    Asks(Bytes),
     /// An error.
     Error(RpcError),
 }
@@ -51,6 +53,11 @@ impl Conversation<'_> {
         self.audience.and_then(|audience| audience.call.log_level)
     }
 
+    /// What the client can be asked; `None` for a request of Weir's own.
+    pub(super) fn abilities(&self) -> Option<&Abilities> {
+        self.audience.map(|audience| &audience.call.caller.abilities)
+    }
+
     /// Adds the headers of the client that the operator lets through to those of the request, which win.
     pub(super) fn forward(&self, mut head: HeaderMap) -> HeaderMap {
         let Some(audience) = self.audience else { return head };
@@ -77,7 +84,7 @@ impl Conversation<'_> {
     pub(super) async fn hear(
         &self,
         messages: &mut Messages,
-        question: impl Fn(&Id, &str),
+        question: impl Fn(Asked) -> Option<Inquiry>,
     ) -> Result<Option<Told>, Fault> {
         let is_document = messages.is_document();
         while let Some(message) = messages.next().await? {
@@ -88,7 +95,7 @@ impl Conversation<'_> {
                     return Ok(Some(Told::Error(error)));
                 }
                 Incoming::Notice { method, params } => self.notice(&method, params).await,
-                Incoming::Question { id, method } => question(&id, &method),
+                Incoming::Question(asked) => self.inquire(question(asked)).await,
                 Incoming::Result { .. } | Incoming::Error { .. } => {}
             }
         }
@@ -105,6 +112,12 @@ impl Conversation<'_> {
         if let Some(audience) = self.audience {
             audience.emitter.emit(Event::Paused(retry)).await;
         }
+    }
+
+    async fn inquire(&self, inquiry: Option<Inquiry>) {
+        let (Some(inquiry), Some(audience)) = (inquiry, self.audience) else { return };
+        audience.pace.hold();
+        audience.emitter.emit(Event::Inquiry(inquiry)).await;
     }
 
     async fn notice(&self, method: &str, params: String) {

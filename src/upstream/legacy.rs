@@ -7,16 +7,17 @@
 mod handshake;
 mod outstanding;
 mod pool;
+mod question;
 mod session;
 mod stream;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 
-use super::chores::Chore;
 use super::conversation::{Audience, Conversation, Told};
 use super::fault::{Cure, Fault, Miss};
 use super::http::{Answered, Form};
@@ -25,11 +26,12 @@ use super::reading::{Incoming, read};
 use super::way::Way;
 use crate::exchange::Reason;
 use crate::jsonrpc::{Edit, Object, Text, request};
-use crate::protocol::{LogLevel, Method, Offer, Revision, code, headers, meta};
+use crate::protocol::{LogLevel, Method, Offer, RESPONSES, Revision, STATE, code, headers, meta, retried};
 
 pub(super) use handshake::{Opened, Refused, open};
 use outstanding::Outstanding;
 pub(super) use pool::{Key, Lease, Pool};
+pub(super) use question::Asked;
 pub(super) use session::Session;
 pub(super) use stream::listen;
 
@@ -56,12 +58,12 @@ impl Peer {
     /// Makes one attempt at a call, in the session of its caller.
     pub(super) async fn attempt(&self, audience: Audience<'_>) -> Result<Told, Miss> {
         let call = audience.call;
-        let lease = self.pool.lease(self.pool.key(&call.caller)).await?;
+        let lease = self.pool.lease(self.pool.key(&call.caller), Some(&call.caller.abilities)).await?;
         if let Some(level) = call.log_level {
             self.lower_log_level(&lease, level).await;
         }
         let talk = Conversation { id: self.way.ids.next(), audience: Some(audience) };
-        let params = with_token(&call.params, talk.token());
+        let params = with_token(&without_answers(&call.params), talk.token());
         let mut outstanding = Outstanding::new(self.pool.chores(), &lease, &talk.id);
         let told = self.converse(&talk, &lease, request(Some(&talk.id), call.method.as_str(), &params)).await;
         let is_given_up = matches!(&told, Err(miss) if miss.fault.reason == Reason::TooLarge);
@@ -89,7 +91,7 @@ impl Peer {
     }
 
     async fn ask_once(&self, method: Method, params: &str) -> Result<Told, Miss> {
-        let lease = self.pool.lease(Key::Listing).await?;
+        let lease = self.pool.lease(Key::Listing, None).await?;
         let talk = Conversation { id: self.way.ids.next(), audience: None };
         self.converse(&talk, &lease, request(Some(&talk.id), method.as_str(), params)).await
     }
@@ -103,10 +105,7 @@ impl Peer {
         let mut messages = Messages::of(answered)?;
         lease.session().has_worked();
         loop {
-            let question = |id: &_, method: &str| {
-                let reply = handshake::reply_to_question(id, method);
-                self.pool.chores().add(Chore::Post(lease.session().head(), reply));
-            };
+            let question = |asked: Asked| self.pool.desk(lease.session()).take(&asked, talk.abilities());
             match talk.hear(&mut messages, question).await {
                 Ok(Some(told)) => {
                     messages.release(&self.way.tasks);
@@ -207,6 +206,14 @@ impl Peer {
         }
         lowering.done();
     }
+}
+
+/// The params without the members that only stateless servers know.
+fn without_answers(params: &str) -> Cow<'_, str> {
+    if !params.contains(RESPONSES) && !params.contains(STATE) {
+        return Cow::Borrowed(params);
+    }
+    Object::open(params).map_or(Cow::Borrowed(params), |object| Cow::Owned(retried(&object, &[], None)))
 }
 
 /// The params as they came, with Weir's progress token where progress is wanted.

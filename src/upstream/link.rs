@@ -14,10 +14,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::builtin::Demonstration;
-use super::emit;
 use super::metrics::Metrics;
 use super::status::Status;
-use crate::exchange::{Call, Reply, SessionKey};
+use crate::exchange::{Call, Failure, Reason, Reply, SessionKey, reply};
 
 pub(super) use keeper::{Keeper, Posts};
 pub(super) use publisher::Publisher;
@@ -51,8 +50,17 @@ impl Link {
             Kind::Builtin(demonstration, _) => demonstration.call(call),
             Kind::Remote(shared, metrics) => {
                 let (shared, metrics) = (Arc::clone(shared), metrics.clone());
-                emit::reply(move |emitter| calling::run(shared, metrics, call, emitter))
+                reply(move |emitter| calling::run(shared, metrics, call, emitter))
             }
+        }
+    }
+
+    /// A failure of this upstream that shows only in the sequence of its answers.
+    #[must_use]
+    pub fn failed(&self, reason: Reason) -> Failure {
+        match &self.kind {
+            Kind::Remote(shared, _) => Failure::upstream(&shared.upstream.name, reason, true),
+            Kind::Builtin(..) => Failure::Internal,
         }
     }
 

@@ -121,7 +121,8 @@ impl Timer {
             Event::Result(_) => "result",
             Event::Error(_) => "error",
             Event::Failed(failure) => failure.label(),
-            Event::Progress(_) | Event::Log(..) | Event::Paused(_) => "open",
+            Event::Asks(_) => "input_required",
+            Event::Progress(_) | Event::Log(..) | Event::Paused(_) | Event::Inquiry(_) => "open",
         };
     }
 }

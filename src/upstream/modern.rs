@@ -7,7 +7,7 @@
 mod encode;
 mod listen;
 
-use super::capabilities::{LISTING_CAPABILITIES, NO_CAPABILITIES};
+use super::capabilities::LISTING_CAPABILITIES;
 use super::conversation::{Audience, Conversation, Told};
 use super::fault::{Cure, Fault, Miss};
 use super::http::{Answered, Form};
@@ -42,11 +42,12 @@ impl Peer {
     pub(super) async fn attempt(&self, audience: Audience<'_>) -> Result<Told, Miss> {
         let call = audience.call;
         let talk = Conversation { id: self.leg.way.ids.next(), audience: Some(audience) };
+        let capabilities = call.caller.abilities.to_json();
         let outgoing = Outgoing {
             revision: self.leg.revision,
             method: call.method,
             params: &call.params,
-            capabilities: NO_CAPABILITIES,
+            capabilities: &capabilities,
             mirrored: &call.mirrored,
         };
         let told = self.leg.converse(&talk, &outgoing).await?;
@@ -67,10 +68,8 @@ impl Peer {
                 }
                 _ => Ok(Told::Error(error)),
             },
-            Told::Result(result) if asks_the_client(&result) => {
-                Err(Fault::unsent(Reason::NeedsClient).into())
-            }
-            told @ Told::Result(_) => Ok(told),
+            Told::Result(result) if asks_the_client(&result) => Ok(Told::Asks(result)),
+            told @ (Told::Result(_) | Told::Asks(_)) => Ok(told),
         }
     }
 }
@@ -100,7 +99,7 @@ impl Leg {
             return refused(talk, answered).await;
         }
         let mut messages = Messages::of(answered)?;
-        let told = talk.hear(&mut messages, |_, _| {}).await?.ok_or_else(|| Fault::sent(Reason::Ended))?;
+        let told = talk.hear(&mut messages, |_| None).await?.ok_or_else(|| Fault::sent(Reason::Ended))?;
         messages.release(&self.way.tasks);
         Ok(told)
     }

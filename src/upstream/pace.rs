@@ -30,6 +30,11 @@ impl Pace {
             (Instant::now() + self.step).min(self.end);
     }
 
+    /// The client is asked something: until the end of the call, only that limit counts.
+    pub(super) fn hold(&self) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = self.end;
+    }
+
     /// A request leaves: from now on the call may have run.
     pub(super) fn written(&self) {
         self.written.store(true, Ordering::Relaxed);

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
+use super::legacy::Asked;
 use crate::jsonrpc::{self, Id, Message, Object, RpcError, scan};
 
 /// What an upstream sent.
@@ -16,12 +17,7 @@ pub(super) enum Incoming {
         params: String,
     },
     /// A request of the upstream's own.
-    Question {
-        /// Its id.
-        id: Id,
-        /// Its method.
-        method: String,
-    },
+    Question(Asked),
     /// A result, as a slice of the message.
     Result {
         /// The id of the request it answers.
@@ -42,15 +38,16 @@ pub(super) enum Incoming {
 pub(super) fn read(bytes: &Bytes) -> Result<Incoming, jsonrpc::Error> {
     let text = scan(bytes)?;
     Ok(match Message::read(text)? {
-        Message::Request { id, method, .. } => Incoming::Question { id, method },
-        Message::Notification { method, .. } => {
-            // The message is opened again for its raw params; notifications are few and small.
-            let params = Object::open(text).and_then(|message| message.get("params")).unwrap_or("{}");
-            Incoming::Notice { method, params: params.to_owned() }
-        }
+        Message::Request { id, method, .. } => Incoming::Question(Asked { id, method, params: params(text) }),
+        Message::Notification { method, .. } => Incoming::Notice { method, params: params(text) },
         Message::Result { id, result } => Incoming::Result { id, result: bytes.slice_ref(result.as_bytes()) },
         Message::Error { id, error } => Incoming::Error { id, error: rpc_error(error) },
     })
+}
+
+/// The raw params of a message, which is opened again for them: requests and notifications are few and small.
+fn params(text: &str) -> String {
+    Object::open(text).and_then(|message| message.get("params")).unwrap_or("{}").to_owned()
 }
 
 fn rpc_error(raw: &str) -> RpcError {

@@ -10,7 +10,7 @@ use super::hosts;
 use super::value::{count, duration, kib, mib, minutes, positive, seconds, size, warn_if_cut};
 use crate::config::file::{self, At, Field};
 use crate::config::model::{
-    Admin, Allowed, Drain, Listen, ListenLimits, LogFormat, Notify, PageSize, Sessions, Telemetry,
+    Admin, Allowed, Drain, Listen, ListenLimits, LogFormat, Notify, PageSize, ParkLimits, Sessions, Telemetry,
 };
 use crate::config::problem::{Findings, Place};
 use crate::names::{Characters, NameRules, Separator};
@@ -91,14 +91,16 @@ fn network(at: &At<String>, findings: &Findings) {
 }
 
 fn limits(block: &file::ListenLimits, findings: &Findings) -> ListenLimits {
-    count(&block.parked, 1000, findings);
-    count(&block.parked_per_principal, 16, findings);
-    positive(&block.parked_wait, minutes(5), findings);
     ListenLimits {
         body: size(&block.body, mib(16), findings),
         header: size(&block.header, kib(32), findings),
         header_timeout: positive(&block.header_timeout, seconds(10), findings),
         connections: count(&block.connections, 20_000, findings),
+        parked: ParkLimits {
+            total: count(&block.parked, 1000, findings),
+            per_principal: count(&block.parked_per_principal, 16, findings),
+            wait: positive(&block.parked_wait, minutes(5), findings),
+        },
     }
 }
 

@@ -1,7 +1,7 @@
 //! The one list of keys and values that the format has and this version does not carry out.
 //!
 //! They are errors: a rule that is read and not obeyed is worse than none. Work that adds one takes its line away.
-//! Keys that only tune what does not exist yet (`categories`, `always`, `parked`, `trusted_proxies`,
+//! Keys that only tune what does not exist yet (`categories`, `always`, `trusted_proxies`,
 //! `resources.probe`, `lock.file`) are accepted silently.
 
 use crate::config::problem::{Findings, Place};

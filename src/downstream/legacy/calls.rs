@@ -15,9 +15,10 @@ use super::{Legacy, duplicate, encode, shows_breaks};
 use crate::downstream::accept::Accepts;
 use crate::downstream::modern::with_comments;
 use crate::downstream::{Body, Inbound, Shared, render};
-use crate::exchange::{Call, Caller, Event, Failure, Reply};
+use crate::exchange::{Call, Caller, Event, Failure, Inquiry, Reply};
 use crate::jsonrpc::{Edit, Id, Object};
-use crate::protocol::{Method, encode_event, encode_priming, meta};
+use crate::protocol::{Abilities, Method, encode_event, encode_priming, meta};
+use crate::seal::QuestionSeal;
 
 /// How long the head of an answer waits for the first message.
 const HEAD_WAIT: Duration = Duration::from_secs(10);
@@ -32,7 +33,7 @@ pub(super) async fn answer(
     (id, method, params): (Id, Method, &Object<'_>),
     accepts: Accepts,
 ) -> Response<Body> {
-    let call = match call(&legacy.shared, session, request, method, params) {
+    let call = match call(&legacy.shared, session, request, (method, params, accepts)) {
         Ok(call) => call,
         Err(text) => return encode::invalid_params(&id, http::StatusCode::OK, &text),
     };
@@ -48,6 +49,7 @@ pub(super) async fn answer(
         path: request.route.path.clone(),
         id,
         tool: method == Method::ToolsCall,
+        asked: Vec::new(),
     };
     legacy.tasks.spawn("call", driver.run(reply, token));
     head(session, line, accepts).await
@@ -86,8 +88,7 @@ fn call(
     shared: &Shared,
     session: &Session,
     request: &Inbound,
-    method: Method,
-    params: &Object<'_>,
+    (method, params, accepts): (Method, &Object<'_>, Accepts),
 ) -> Result<Call, String> {
     let name = match method.name_member() {
         Some(member) => params.text(member).ok_or_else(|| format!("params.{member} must be a string"))?,
@@ -96,6 +97,8 @@ fn call(
     let inner = params.object("_meta").unwrap_or_default();
     let token = inner.get(meta::PROGRESS_TOKEN).filter(|raw| Id::read(raw).is_ok()).map(str::to_owned);
     let seat = shared.seat(&request.route, &request.principal);
+    // Who takes no event stream gets no notifications and is asked nothing.
+    let abilities = if accepts == Accepts::Json { Abilities::default() } else { session.abilities.clone() };
     Ok(Call {
         method,
         name,
@@ -107,7 +110,7 @@ fn call(
         forwarded: shared.forwardable(&seat, &request.headers),
         repeatable: false,
         timeout: None,
-        caller: Caller { session: Some(session.key), ..shared.caller(&request.principal) },
+        caller: Caller { session: Some(session.key), ..shared.caller(&request.principal, abilities) },
     })
 }
 
@@ -119,6 +122,8 @@ struct Driver {
     path: String,
     id: Id,
     tool: bool,
+    /// The questions of this call.
+    asked: Vec<u64>,
 }
 
 impl Drop for Driver {
@@ -126,11 +131,14 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.line.close();
         self.session.finish(&self.id);
+        for number in &self.asked {
+            self.session.forget(*number);
+        }
     }
 }
 
 impl Driver {
-    async fn run(self, mut reply: Reply, cancelled: CancellationToken) {
+    async fn run(mut self, mut reply: Reply, cancelled: CancellationToken) {
         loop {
             // Cancel-safe: `next` of a boxed stream takes nothing until it is ready.
             let event = tokio::select! {
@@ -148,13 +156,17 @@ impl Driver {
         }
     }
 
-    async fn pass(&self, event: Event) {
+    async fn pass(&mut self, event: Event) {
         if let Event::Paused(retry) = event {
             if shows_breaks(self.session.revision) {
                 self.line.pause(retry);
             }
             return;
         }
+        let event = match event {
+            Event::Inquiry(inquiry) => return self.ask(inquiry).await,
+            event => event,
+        };
         let encoder =
             encode::Encoder { shared: &self.shared, revision: self.session.revision, path: &self.path };
         let Some((pieces, ending)) = encoder.message(&self.id, event, self.tool) else { return };
@@ -167,6 +179,21 @@ impl Driver {
         if !self.line.write(pieces, ending, room).await && is_last {
             let (pieces, ending) = encoder.lost(&self.id, self.tool);
             self.line.write(pieces, Some(ending), usize::MAX).await;
+        }
+    }
+}
+
+impl Driver {
+    /// Asks the client, on the stream of the call, under an id that leads back here.
+    async fn ask(&mut self, inquiry: Inquiry) {
+        let Inquiry { question, params, answerer } = inquiry;
+        let number = self.session.ask(answerer);
+        self.asked.push(number);
+        let id = QuestionSeal { session: self.session.key.0, number }.seal(&self.shared.keyring);
+        let text = encode::question(&id, self.session.revision, question, &params);
+        let room = BUDGET.saturating_sub(self.session.kept());
+        if !self.line.write(vec![Bytes::from(text)], None, room).await {
+            self.session.forget(number);
         }
     }
 }

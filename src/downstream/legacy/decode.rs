@@ -1,7 +1,7 @@
 //! What legacy params say.
 
 use crate::jsonrpc::Object;
-use crate::protocol::Revision;
+use crate::protocol::{Abilities, Revision};
 use crate::view::Form;
 
 /// What a client said when it opened its session.
@@ -9,6 +9,8 @@ use crate::view::Form;
 pub(super) struct Hello {
     /// The revision that the session speaks.
     pub(super) revision: Revision,
+    /// What the client can be asked.
+    pub(super) abilities: Abilities,
 }
 
 /// Reads the params of `initialize` (2025-11-25, basic/lifecycle, "Version Negotiation"): the asked revision where it
@@ -18,11 +20,12 @@ pub(super) struct Hello {
 /// What is missing, in words for the client.
 pub(super) fn initialize(params: &Object<'_>) -> Result<Hello, &'static str> {
     let asked = params.text("protocolVersion").ok_or("params.protocolVersion must be a string")?;
-    params.object("capabilities").ok_or("params.capabilities must be an object")?;
+    let capabilities = params.get("capabilities").filter(|raw| raw.starts_with('{'));
+    let capabilities = capabilities.ok_or("params.capabilities must be an object")?;
     params.object("clientInfo").ok_or("params.clientInfo must be an object")?;
     let revision =
         Revision::parse(&asked).map_or(Revision::NEWEST_LEGACY, |asked| asked.min(Revision::NEWEST_LEGACY));
-    Ok(Hello { revision })
+    Ok(Hello { revision, abilities: Abilities::read(capabilities) })
 }
 
 /// In which form a client of this revision gets tool definitions (design contract, section 5, "Losses between eras").

@@ -9,7 +9,7 @@ use crate::downstream::accept::Accepts;
 use crate::downstream::{Body, Inbound, Shared, render};
 use crate::exchange::{Answer, Event, Failure};
 use crate::jsonrpc::{Edit, Id, Object, RpcError, Text, request, response_error, response_result};
-use crate::protocol::{ListKind, Revision, code, encode_event, meta, notification};
+use crate::protocol::{ListKind, Question, Revision, code, encode_event, meta, notification};
 use crate::relay::{Listing, Seat};
 
 /// A message body as JSON, or as the one event of a stream for clients that take nothing else.
@@ -137,9 +137,13 @@ impl Encoder<'_> {
         match event {
             Event::Progress(params) => Some((one(request(None, notification::PROGRESS, &params)), None)),
             Event::Log(_, params) => Some((one(request(None, notification::MESSAGE, &params)), None)),
-            Event::Paused(_) => None,
+            Event::Paused(_) | Event::Inquiry(_) => None,
+            Event::Asks(_) => {
+                let (pieces, ending) = self.failed(id, &Failure::Internal, tool);
+                Some((pieces, Some(ending)))
+            }
             Event::Result(answer) => Some((self.result(id, &answer), Some(DONE))),
-            Event::Error(error) => Some((one(response_error(Some(id), error.raw.get())), Some(DONE))),
+            Event::Error(error) => Some((one(passed(id, &error, tool)), Some(DONE))),
             Event::Failed(failure) => {
                 let (pieces, ending) = self.failed(id, &failure, tool);
                 Some((pieces, Some(ending)))
@@ -169,7 +173,9 @@ impl Encoder<'_> {
     fn failed(&self, id: &Id, failure: &Failure, tool: bool) -> (Vec<Bytes>, Ending) {
         let text = failure.text();
         let error = match failure {
-            Failure::Upstream(_) if tool => return (one(response_result(id, &tool_error(&text))), DONE),
+            Failure::Upstream(_) | Failure::Refused(_) | Failure::NeedsAbilities(_) if tool => {
+                return (one(response_result(id, &tool_error(&text))), DONE);
+            }
             Failure::Upstream(lost) => {
                 let data = json!({
                     "upstream": lost.upstream.as_str(),
@@ -185,6 +191,11 @@ impl Encoder<'_> {
                 RpcError::own(code::INVALID_PARAMS, &text, None)
             }
             Failure::NeedsScopes(_) => RpcError::own(code::FORBIDDEN, &text, None),
+            Failure::NeedsAbilities(needed) => {
+                let needed = serde_json::from_str(&needed.to_json()).unwrap_or(Value::Null);
+                RpcError::own(code::INTERNAL, &text, Some(json!({ "requiredCapabilities": needed })))
+            }
+            Failure::Refused(_) => RpcError::own(code::INTERNAL, &text, None),
             Failure::NotOffered(_) => RpcError::own(code::METHOD_NOT_FOUND, &text, None),
             Failure::Internal => RpcError::own(code::INTERNAL, &text, None),
         };
@@ -202,9 +213,46 @@ impl Encoder<'_> {
             | Failure::Unknown { .. }
             | Failure::InvalidParams(_)
             | Failure::HeaderMismatch(_)
+            | Failure::Refused(_)
+            | Failure::NeedsAbilities(_)
             | Failure::NotOffered(_) => DONE,
         }
     }
+}
+
+/// An upstream's error. One that only the stateless era has says the same in the words of this one.
+fn passed(id: &Id, error: &RpcError, tool: bool) -> String {
+    if error.code != code::MISSING_CAPABILITY {
+        return response_error(Some(id), error.raw.get());
+    }
+    if tool {
+        return response_result(id, &tool_error(&error.message()));
+    }
+    let data = Object::open(error.raw.get())
+        .and_then(|object| object.get("data"))
+        .and_then(|data| serde_json::from_str(data).ok());
+    response_error(Some(id), RpcError::own(code::INTERNAL, &error.message(), data).raw.get())
+}
+
+/// A question as a request to the client (2025-11-25, client/elicitation, client/sampling, client/roots). An
+/// elicitation of URL mode gets the id that this era wants, where its upstream gave none.
+pub(super) fn question(id: &str, revision: Revision, question: Question, params: &str) -> String {
+    let id = Value::from(id).to_string();
+    let object = Object::open(params).unwrap_or_default();
+    let is_url = question == Question::Elicitation && object.text("mode").as_deref() == Some("url");
+    let params = if is_url && revision == Revision::V2025_11_25 && object.get("elicitationId").is_none() {
+        Edit::new().set("elicitationId", id.clone()).apply(&object)
+    } else {
+        params.to_owned()
+    };
+    let mut text = Text::object();
+    text.member("jsonrpc", "\"2.0\"");
+    text.member("id", &id);
+    text.text("method", question.as_str());
+    if params != "{}" {
+        text.member("params", &params);
+    }
+    text.close()
 }
 
 fn one(text: String) -> Vec<Bytes> {

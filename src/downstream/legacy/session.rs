@@ -9,13 +9,14 @@ use dashmap::mapref::entry::Entry;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::decode::Hello;
 use super::line::Line;
 use crate::config::Sessions;
-use crate::exchange::SessionKey;
+use crate::exchange::{Answerer, Reaction, SessionKey};
 use crate::jsonrpc::Id;
 use crate::notify::Subscriber;
 use crate::principal::Principal;
-use crate::protocol::{ListKind, LogLevel, Revision};
+use crate::protocol::{Abilities, ListKind, LogLevel, Revision};
 use crate::view::Hashes;
 
 /// Everything that Weir keeps for a session.
@@ -24,6 +25,8 @@ pub(super) struct Session {
     pub(super) key: SessionKey,
     pub(super) revision: Revision,
     pub(super) principal: Principal,
+    /// What the client can be asked.
+    pub(super) abilities: Abilities,
     opened: Instant,
     is_initialized: AtomicBool,
     last_used: Mutex<Instant>,
@@ -33,6 +36,8 @@ pub(super) struct Session {
     calls: DashMap<Id, CancellationToken>,
     /// The streams of calls, by number.
     pub(super) lines: DashMap<u64, Arc<Line>>,
+    /// The questions that the client has not answered, by number.
+    questions: DashMap<u64, Answerer>,
     numbers: AtomicU64,
     standing: AtomicUsize,
     subscriber: Mutex<Option<Arc<Subscriber>>>,
@@ -41,11 +46,12 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(key: SessionKey, revision: Revision, principal: Principal) -> Self {
+    pub(super) fn new(key: SessionKey, hello: &Hello, principal: Principal) -> Self {
         Self {
             key,
-            revision,
+            revision: hello.revision,
             principal,
+            abilities: hello.abilities.clone(),
             opened: Instant::now(),
             is_initialized: AtomicBool::new(false),
             last_used: Mutex::new(Instant::now()),
@@ -53,6 +59,7 @@ impl Session {
             listed: Mutex::new(Hashes::default()),
             calls: DashMap::new(),
             lines: DashMap::new(),
+            questions: DashMap::new(),
             numbers: AtomicU64::new(1),
             standing: AtomicUsize::new(0),
             subscriber: Mutex::new(None),
@@ -139,6 +146,25 @@ impl Session {
     /// A number for a new stream, unique within the session.
     pub(super) fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Keeps the way back of a question; gives its number.
+    pub(super) fn ask(&self, answerer: Answerer) -> u64 {
+        let number = self.number();
+        self.questions.insert(number, answerer);
+        number
+    }
+
+    /// The client answers a question. What was not asked, or was answered before, is ignored.
+    pub(super) fn answer(&self, number: u64, reaction: Reaction) {
+        if let Some((_, answerer)) = self.questions.remove(&number) {
+            answerer.answer(reaction);
+        }
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(super) fn forget(&self, number: u64) {
+        self.questions.remove(&number);
     }
 
     /// How many bytes of messages are kept for streams that are broken.

@@ -67,7 +67,7 @@ impl Table {
             owner: Owner::new(&request.route.name, subject),
         };
         let key = SessionKey(seal.key);
-        let session = Session::new(key, hello.revision, request.principal.clone());
+        let session = Session::new(key, hello, request.principal.clone());
         self.sessions.insert(key, Arc::new(session));
         self.total.fetch_add(1, Ordering::Relaxed);
         self.gauge();

@@ -5,7 +5,7 @@ use http::{HeaderMap, Response, StatusCode};
 use super::encode;
 use crate::downstream::{Body, header_text};
 use crate::jsonrpc::{Id, Object};
-use crate::protocol::{LogLevel, Method, Revision, code, headers, meta};
+use crate::protocol::{Abilities, LogLevel, Method, Revision, code, headers, meta};
 
 /// What a modern request asks.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub(super) struct Ask {
     pub(super) name: String,
     pub(super) progress_token: Option<String>,
     pub(super) log_level: Option<LogLevel>,
+    /// What the client can be asked.
+    pub(super) abilities: Abilities,
     /// `Mcp-Param-*` as they came.
     pub(super) mirrored: Vec<(String, String)>,
 }
@@ -49,6 +51,7 @@ pub(super) fn read(head: &HeaderMap, id: &Id, method: &str, params: &Object<'_>)
         method: known,
         name,
         progress_token: progress_token(&inner),
+        abilities: Abilities::read(inner.get(meta::CLIENT_CAPABILITIES).unwrap_or("{}")),
         log_level: inner.text(meta::LOG_LEVEL).and_then(|level| LogLevel::parse(&level)),
         mirrored: mirrored_params(head),
     })

@@ -11,10 +11,13 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::downstream::accept::Accepts;
 use crate::downstream::{Body, Inbound, Shared, render};
-use crate::exchange::{Answer, Event, Failure, Reply};
+use crate::exchange::{Answer, Event, Failure};
 use crate::jsonrpc::{Edit, Id, Object, RpcError, Text, request, response_error, response_result};
 use crate::protocol::{Method, Revision, code, comment, encode_event, meta, notification};
 use crate::relay::{Listing, Seat};
+
+use super::parking::Parked;
+use super::rounds::{Outcome, Round};
 
 /// After this much silence a stream gets a comment.
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
@@ -174,7 +177,13 @@ fn failed(failure: &Failure, tool: bool) -> Result<String, RpcError> {
         Failure::InvalidParams(_) => Err(RpcError::own(code::INVALID_PARAMS, &text, None)),
         Failure::HeaderMismatch(_) => Err(RpcError::own(code::HEADER_MISMATCH, &text, None)),
         Failure::NeedsScopes(_) => Err(RpcError::own(code::FORBIDDEN, &text, None)),
+        Failure::NeedsAbilities(needed) => {
+            let needed = serde_json::from_str(&needed.to_json()).unwrap_or(Value::Null);
+            let data = json!({ "requiredCapabilities": needed });
+            Err(RpcError::own(code::MISSING_CAPABILITY, &text, Some(data)))
+        }
         Failure::NotOffered(_) => Err(RpcError::own(code::METHOD_NOT_FOUND, &text, None)),
+        Failure::Refused(_) => Err(RpcError::own(code::INTERNAL, &text, None)),
         Failure::Internal => Err(RpcError::own(code::INTERNAL, &text, None)),
     }
 }
@@ -210,26 +219,31 @@ pub(super) fn failure(
         | Failure::Unknown { .. }
         | Failure::InvalidParams(_)
         | Failure::HeaderMismatch(_)
+        | Failure::Refused(_)
+        | Failure::NeedsAbilities(_)
         | Failure::NotOffered(_) => render::json(status_of(error.code), text),
     }
 }
 
-/// The last event of a reply as a whole response.
-pub(super) fn response(
-    shared: &Shared,
-    request: &Inbound,
-    (id, method): (&Id, Method),
-    event: Event,
-) -> Response<Body> {
+/// The last event of an attempt as a whole response.
+pub(super) fn response(request: &Inbound, round: &Round, event: Event) -> Response<Body> {
+    let id = &round.id;
     match event {
-        Event::Result(answer) => render::pieces(StatusCode::OK, result_pieces(id, method, &answer)),
+        Event::Result(answer) => render::pieces(StatusCode::OK, result_pieces(id, round.method, &answer)),
         Event::Error(error) => {
             let error = passed(&error);
             render::json(status_of(error.code), response_error(Some(id), error.raw.get()))
         }
-        Event::Failed(why) => failure(shared, request, (id, method), &why),
-        Event::Progress(_) | Event::Log(..) | Event::Paused(_) => render::empty(StatusCode::ACCEPTED),
+        Event::Failed(why) => failure(&round.shared, request, (id, round.method), &why),
+        Event::Progress(_) | Event::Log(..) | Event::Paused(_) | Event::Inquiry(_) | Event::Asks(_) => {
+            render::empty(StatusCode::ACCEPTED)
+        }
     }
+}
+
+/// A raw result as a whole response.
+pub(super) fn result(id: &Id, result: &str) -> Response<Body> {
+    render::json(StatusCode::OK, response_result(id, result))
 }
 
 /// A result with its envelope, without copying it. A result of the legacy era gets `resultType` in front.
@@ -277,31 +291,44 @@ fn typed(method: Method, answer: &Answer) -> Vec<Bytes> {
     vec![Bytes::from(first), inner]
 }
 
-/// The event stream of a reply: what came first, then the rest, with comments in the silences. The reply lives in
-/// the body, so a client that closes it cancels the call.
-pub(super) fn stream(id: Id, method: Method, first: Option<Event>, reply: Reply) -> Response<Body> {
-    let events = stream::iter(first).chain(reply);
-    let messages = events.filter_map(move |event| std::future::ready(message(&id, method, event)));
-    render::events(with_comments(messages))
+/// The event stream of an attempt: what came first, then the rest, with comments in the silences. The call lives in
+/// the body, so a client that closes it cancels the call, unless it is parked by then.
+pub(super) fn stream(round: Round, first: Option<Outcome>, call: Option<Parked>) -> Response<Body> {
+    let rest = stream::unfold(Some((round, first, call)), |state| async move {
+        let (round, first, mut slot) = state?;
+        let outcome = match first {
+            Some(outcome) => outcome,
+            None => round.next(&mut slot).await,
+        };
+        let (text, ends) = match outcome {
+            Outcome::Message(event) => (message(&round, event), false),
+            Outcome::Last(event) => (message(&round, event), true),
+            Outcome::Asked(result) => (Some(response_result(&round.id, &result)), true),
+        };
+        let event = text.map_or_else(Bytes::new, |text| encode_event(None, &text));
+        Some((event, (!ends).then_some((round, None, slot))))
+    });
+    render::events(with_comments(rest))
 }
 
 /// One event as a message of the stream.
-fn message(id: &Id, method: Method, event: Event) -> Option<Bytes> {
+fn message(round: &Round, event: Event) -> Option<String> {
+    let id = &round.id;
     let text = match event {
         Event::Progress(params) => request(None, notification::PROGRESS, &params),
         Event::Log(_, params) => request(None, notification::MESSAGE, &params),
-        Event::Paused(_) => return None,
+        Event::Paused(_) | Event::Inquiry(_) | Event::Asks(_) => return None,
         Event::Result(answer) => {
-            let pieces = result_pieces(id, method, &answer).concat();
+            let pieces = result_pieces(id, round.method, &answer).concat();
             String::from_utf8_lossy(&pieces).into_owned()
         }
         Event::Error(error) => response_error(Some(id), passed(&error).raw.get()),
-        Event::Failed(failure) => match failed(&failure, method == Method::ToolsCall) {
+        Event::Failed(failure) => match failed(&failure, round.method == Method::ToolsCall) {
             Ok(result) => response_result(id, &result),
             Err(error) => response_error(Some(id), error.raw.get()),
         },
     };
-    Some(encode_event(None, &text))
+    Some(text)
 }
 
 /// Adds a comment after each stretch of silence.

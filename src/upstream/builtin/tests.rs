@@ -9,7 +9,7 @@ use crate::catalog::Checker;
 use crate::config::Builtin;
 use crate::exchange::{Call, Caller, Event, Failure};
 use crate::principal::Principal;
-use crate::protocol::{ListKind, Method};
+use crate::protocol::{Abilities, ListKind, Method};
 
 fn asked(method: Method, name: &str, arguments: &Value, progress: bool) -> Call {
     Call {
@@ -23,7 +23,12 @@ fn asked(method: Method, name: &str, arguments: &Value, progress: bool) -> Call 
         forwarded: http::HeaderMap::new(),
         repeatable: false,
         timeout: None,
-        caller: Caller { principal: Principal::open(), session: None, on_loopback: true },
+        caller: Caller {
+            principal: Principal::open(),
+            abilities: Abilities::default(),
+            session: None,
+            on_loopback: true,
+        },
     }
 }
 

@@ -111,9 +111,9 @@ async fn answer(
             Incoming::Error { id: of, error } if of.as_ref().is_none_or(|of| of == id) => {
                 return Ok(Err(error));
             }
-            Incoming::Question { id, method } => {
+            Incoming::Question(asked) => {
                 let head = Session::new(session, Revision::V2024_11_05).head();
-                way.http.post(head, reply_to_question(&id, &method)).await?;
+                way.http.post(head, reply_to_question(&asked.id, &asked.method)).await?;
             }
             Incoming::Result { .. } | Incoming::Error { .. } | Incoming::Notice { .. } => {}
         }

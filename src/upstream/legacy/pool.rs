@@ -14,11 +14,12 @@ use dashmap::mapref::entry::Entry;
 use tokio::sync::watch;
 
 use super::handshake;
+use super::question::Desk;
 use super::session::Session;
 use crate::config::Sharing;
 use crate::exchange::{Caller, Reason, SessionKey};
 use crate::principal::Subject;
-use crate::protocol::Revision;
+use crate::protocol::{Abilities, Revision};
 use crate::task::TaskGroup;
 use crate::upstream::capabilities::{LISTING_CAPABILITIES, NO_CAPABILITIES};
 use crate::upstream::chores::{self, Chore, Chores};
@@ -32,8 +33,8 @@ pub(in crate::upstream) enum Key {
     Listing,
     /// One client session.
     Client(SessionKey),
-    /// One principal.
-    Principal(Subject),
+    /// Clients of one principal that can be asked the same.
+    Principal(Subject, Abilities),
     /// Everybody.
     Shared,
     /// One call.
@@ -124,6 +125,11 @@ impl Pool {
         &self.chores
     }
 
+    /// Where questions that come in a session are taken.
+    pub(super) fn desk<'a>(&'a self, session: &'a Session) -> Desk<'a> {
+        Desk { chores: &self.chores, tasks: &self.tasks, session }
+    }
+
     /// Takes a session that was opened elsewhere as that of Weir's own listing; an older one is ended.
     pub(in crate::upstream) fn adopt(&self, session: Session) {
         self.has_ids.store(session.has_id(), Ordering::Relaxed);
@@ -136,7 +142,7 @@ impl Pool {
 
     /// Whose session a caller uses.
     pub(super) fn key(&self, caller: &Caller) -> Key {
-        let principal = || Key::Principal(caller.principal.subject.clone());
+        let principal = || Key::Principal(caller.principal.subject.clone(), caller.abilities.clone());
         let is_named = caller.principal.is_named();
         match (self.way.upstream.sessions, caller.session) {
             _ if !self.has_ids.load(Ordering::Relaxed) => Key::Listing,
@@ -151,9 +157,13 @@ impl Pool {
     }
 
     /// The session of a key, opened where there is none.
-    pub(in crate::upstream) async fn lease(self: &Arc<Self>, key: Key) -> Result<Lease, Fault> {
+    pub(in crate::upstream) async fn lease(
+        self: &Arc<Self>,
+        key: Key,
+        abilities: Option<&Abilities>,
+    ) -> Result<Lease, Fault> {
         let ends = matches!(key, Key::Call(_)).then(|| Ends { pool: Arc::clone(self), key: key.clone() });
-        let mut state = self.state(&key);
+        let mut state = self.state(&key, abilities);
         let opening = state.wait_for(|opening| !matches!(opening, Opening::Pending)).await;
         match opening.as_deref() {
             Ok(Opening::Ready(session)) => {
@@ -214,7 +224,9 @@ impl Pool {
         }
     }
 
-    fn state(self: &Arc<Self>, key: &Key) -> watch::Receiver<Opening> {
+    /// The state of the session of a key. Whoever comes first has it opened, with what its client can be asked; a
+    /// session that everybody shares is told of nothing, so it can ask nobody.
+    fn state(self: &Arc<Self>, key: &Key, abilities: Option<&Abilities>) -> watch::Receiver<Opening> {
         match self.slots.entry(key.clone()) {
             Entry::Occupied(slot) => slot.get().state.clone(),
             Entry::Vacant(place) => {
@@ -222,18 +234,24 @@ impl Pool {
                 let (sender, state) = watch::channel(Opening::Pending);
                 place.insert(Slot { number, state: state.clone() });
                 let pool = Arc::clone(self);
+                let capabilities = match (key, abilities) {
+                    (Key::Listing, _) | (_, None) => LISTING_CAPABILITIES.to_owned(),
+                    (Key::Shared, _) => NO_CAPABILITIES.to_owned(),
+                    (Key::Client(_) | Key::Principal(..) | Key::Call(_), Some(abilities)) => {
+                        abilities.to_json()
+                    }
+                };
                 let key = key.clone();
                 self.tasks.spawn_until_cancelled("open a session", async move {
-                    pool.open(key, number, sender).await;
+                    pool.open(key, number, capabilities, sender).await;
                 });
                 state
             }
         }
     }
 
-    async fn open(&self, key: Key, number: u64, state: watch::Sender<Opening>) {
-        let capabilities = if key == Key::Listing { LISTING_CAPABILITIES } else { NO_CAPABILITIES };
-        let opening = match self.initialize(capabilities).await {
+    async fn open(&self, key: Key, number: u64, capabilities: String, state: watch::Sender<Opening>) {
+        let opening = match self.initialize(&capabilities).await {
             Ok(session) => Opening::Ready(Arc::new(session)),
             Err(fault) => {
                 self.slots.remove_if(&key, |_, slot| slot.number == number);

@@ -26,7 +26,7 @@ const GOOD: Duration = Duration::from_secs(30);
 
 /// Listens until the session offers no stream or is lost.
 pub(in crate::upstream) async fn listen(peer: Arc<Peer>, announcer: Announcer) {
-    let Ok(lease) = peer.pool.lease(Key::Listing).await else {
+    let Ok(lease) = peer.pool.lease(Key::Listing, None).await else {
         return announcer.set(Hearing::Broken);
     };
     let mut failures = 0;
@@ -94,8 +94,8 @@ async fn hear(peer: &Peer, lease: &Lease, mut messages: Messages, announcer: &An
                     announcer.changed();
                 }
             }
-            Ok(Incoming::Question { id, method }) => {
-                let reply = reply_to_question(&id, &method);
+            Ok(Incoming::Question(asked)) => {
+                let reply = reply_to_question(&asked.id, &asked.method);
                 peer.pool.chores().add(Chore::Post(lease.session().head(), reply));
             }
             Ok(Incoming::Result { .. } | Incoming::Error { .. }) | Err(_) => {}

@@ -7,10 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::shared::Shared;
-use crate::exchange::{Answer, Call, Event, Reason};
+use crate::exchange::{Answer, Call, Emitter, Event, Reason};
 use crate::protocol::Method;
 use crate::upstream::conversation::{Audience, Told};
-use crate::upstream::emit::Emitter;
 use crate::upstream::fault::{Cure, Fault};
 use crate::upstream::gate::Full;
 use crate::upstream::metrics::Metrics;
@@ -29,6 +28,7 @@ pub(super) async fn run(shared: Arc<Shared>, metrics: Metrics, call: Call, emitt
         Ok((Told::Result(result), stateless)) => {
             Event::Result(Answer { result, stateless, free_output: false })
         }
+        Ok((Told::Asks(result), _)) => Event::Asks(result),
         Ok((Told::Error(error), _)) => Event::Error(error),
         Err(fault) => {
             shared.has_failed(&fault);

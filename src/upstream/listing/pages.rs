@@ -88,6 +88,7 @@ impl<'a> Pages<'a> {
                     return Err(Fault::unsent(Reason::Credential));
                 }
                 Told::Error(error) => return Ok(self.refused(&error)),
+                Told::Asks(_) => return Err(Fault::unsent(Reason::NotMcp)),
             };
             match self.take(&page).ok_or_else(|| Fault::unsent(Reason::NotMcp))? {
                 Next::Page(cursor) => {

@@ -82,7 +82,7 @@ async fn once(peer: &Peer, params: &str, announcer: &Announcer) -> Ended {
     let Ok(answered) = peer.leg.send(&talk, &outgoing).await else { return Ended::Unreachable };
     if !answered.is_success() {
         return match refused(&talk, answered).await {
-            Ok(Told::Error(_) | Told::Result(_)) => Ended::Refused,
+            Ok(Told::Error(_) | Told::Result(_) | Told::Asks(_)) => Ended::Refused,
             Err(Fault { reason: Reason::Status(429 | 500..) | Reason::Credential, .. }) => Ended::Unreachable,
             Err(_) => Ended::Refused,
         };

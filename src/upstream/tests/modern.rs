@@ -281,7 +281,7 @@ async fn a_tool_or_a_call_may_have_a_time_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_question_to_the_client_is_a_failure_and_another_result_type_passes() {
+async fn c127_questions_are_told_apart_from_other_results() {
     let fixture = Fixture::start(|seen| match seen.method().as_str() {
         "tools/call" if seen.body["params"]["arguments"] == "ask" => {
             result(seen, r#"{"resultType":"input_required","requestState":"s"}"#)
@@ -291,7 +291,8 @@ async fn a_question_to_the_client_is_a_failure_and_another_result_type_passes() 
     })
     .await;
     fixture.up().await;
-    assert_eq!(fixture.lost(call("echo", "\"ask\"")).await.reason, Reason::NeedsClient);
+    let asked = fixture.events(call("echo", "\"ask\"")).await.pop();
+    assert!(matches!(asked, Some(Event::Asks(_))), "{asked:?}");
     assert!(fixture.result(call("echo", "{}")).await.contains("other"));
 }
 

@@ -15,6 +15,7 @@ use crate::config::{
 use crate::exchange::{Call, Caller, Event, Failure, Lost, SessionKey};
 use crate::names::{Namespace, UpstreamName};
 use crate::principal::Principal;
+use crate::protocol::Abilities;
 use crate::protocol::Method;
 use crate::task::TaskGroup;
 use crate::upstream::{Link, Metrics, Set};
@@ -150,7 +151,12 @@ pub(super) fn call(tool: &str, arguments: &str) -> Call {
 
 /// A caller in a client session of this number.
 pub(super) fn client(number: u8) -> Caller {
-    Caller { principal: Principal::open(), session: Some(SessionKey([number; 16])), on_loopback: true }
+    Caller {
+        principal: Principal::open(),
+        abilities: Abilities::default(),
+        session: Some(SessionKey([number; 16])),
+        on_loopback: true,
+    }
 }
 
 /// A legacy server that gives session ids, has one tool `echo`, and no standing stream.

@@ -12,17 +12,17 @@ use std::task::{Context, Poll};
 
 use futures_util::Stream;
 
-use crate::exchange::{Event, Reply};
+use super::{Event, Reply};
 
 /// Where a call puts its events.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Emitter {
+pub struct Emitter {
     slot: Arc<Mutex<Option<Event>>>,
 }
 
 impl Emitter {
     /// Hands an event to the stream and waits until it is taken.
-    pub(super) async fn emit(&self, event: Event) {
+    pub async fn emit(&self, event: Event) {
         let mut event = Some(event);
         std::future::poll_fn(|_| self.place(&mut event)).await;
     }
@@ -54,7 +54,8 @@ struct Emitting {
 }
 
 /// Makes a reply of a call.
-pub(super) fn reply<F>(call: impl FnOnce(Emitter) -> F) -> Reply
+#[must_use]
+pub fn reply<F>(call: impl FnOnce(Emitter) -> F) -> Reply
 where
     F: Future<Output = Event> + Send + 'static,
 {

@@ -1,0 +1,49 @@
+//! One text for equal JSON: keys sorted, white space gone, numbers as written.
+
+use serde_json::value::RawValue;
+
+use super::Object;
+
+/// Writes raw JSON canonically, for a digest. Takes text that passed [`super::scan`], so its depth is bounded. Text
+/// that is no JSON comes back as it is.
+#[must_use]
+pub fn canonical(raw: &str) -> String {
+    match raw.as_bytes().first() {
+        Some(b'{') => object(raw),
+        Some(b'[') => array(raw),
+        Some(b'"') => serde_json::from_str::<String>(raw)
+            .map_or_else(|_| raw.to_owned(), |text| serde_json::Value::from(text).to_string()),
+        Some(_) | None => raw.to_owned(),
+    }
+}
+
+fn object(raw: &str) -> String {
+    let Some(object) = Object::open(raw) else { return raw.to_owned() };
+    let mut members: Vec<(&str, &str)> = object.iter().collect();
+    members.sort_unstable_by_key(|(key, _)| *key);
+    let members: Vec<String> = members
+        .into_iter()
+        .map(|(key, value)| format!("{}:{}", serde_json::Value::from(key), canonical(value)))
+        .collect();
+    format!("{{{}}}", members.join(","))
+}
+
+fn array(raw: &str) -> String {
+    let Ok(items) = serde_json::from_str::<Vec<&RawValue>>(raw) else { return raw.to_owned() };
+    let items: Vec<String> = items.into_iter().map(|item| canonical(item.get())).collect();
+    format!("[{}]", items.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::canonical;
+
+    #[test]
+    fn equal_json_has_one_text() {
+        assert_eq!(
+            canonical(r#"{ "b" : [ 1.0, {"y":null,"x":true} ], "a":"\u0041" }"#),
+            r#"{"a":"A","b":[1.0,{"x":true,"y":null}]}"#
+        );
+        assert_ne!(canonical("[1]"), canonical("[1.0]"), "numbers count as written");
+    }
+}
