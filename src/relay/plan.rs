@@ -1,9 +1,10 @@
 //! What will be done for a call. Pure.
 
+use super::execute::Marks;
 use super::locate::locate;
 use super::{Seat, mirror};
 use crate::catalog::Item;
-use crate::config::Upstream;
+use crate::config::{Access, Upstream};
 use crate::exchange::{Call, Failure};
 use crate::jsonrpc::{Edit, Object};
 use crate::names::UpstreamName;
@@ -17,8 +18,8 @@ pub(super) struct Plan {
     pub(super) call: Call,
     /// The token that the client's progress must carry.
     pub(super) progress_token: Option<String>,
-    /// Whether the structured content of the result may be something else than an object.
-    pub(super) free_output: bool,
+    /// What is known of the result.
+    pub(super) marks: Marks,
 }
 
 /// Finds the owner of what a call names, and writes the call in that upstream's words.
@@ -41,7 +42,10 @@ pub(super) fn plan(seat: &Seat, mut call: Call) -> Result<Plan, Failure> {
     call.timeout = time_limit(upstream, &call);
     call.forwarded = forwarded(upstream, &call);
     let progress_token = call.progress_token.clone();
-    Ok(Plan { upstream: item.upstream.clone(), call, progress_token, free_output: item.free_output })
+    let open = matches!(seat.snapshot.config.access, Access::Open);
+    let shareable = open && upstream.forward_headers.is_empty();
+    let marks = Marks { free_output: item.free_output, shareable };
+    Ok(Plan { upstream: item.upstream.clone(), call, progress_token, marks })
 }
 
 fn completes(seat: &Seat, upstream: &UpstreamName) -> bool {

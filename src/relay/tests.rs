@@ -52,6 +52,7 @@ fn call(method: Method, name: &str, params: &str) -> Call {
         params: params.to_owned(),
         progress_token: Some("5".to_owned()),
         log_level: None,
+        log_asked: false,
         mirrored: Vec::new(),
         mirrors: true,
         forwarded: http::HeaderMap::new(),

@@ -26,7 +26,7 @@ pub(super) async fn run(shared: Arc<Shared>, metrics: Metrics, call: Call, emitt
     let timer = metrics.started(&shared.upstream.name, call.method);
     let last = match within_time(&shared, &metrics, call, &emitter).await {
         Ok((Told::Result(result), stateless)) => {
-            Event::Result(Answer { result, stateless, free_output: false })
+            Event::Result(Answer { result, stateless, shareable: false, free_output: false })
         }
         Ok((Told::Asks(result), _)) => Event::Asks(result),
         Ok((Told::Error(error), _)) => Event::Error(error),

@@ -64,6 +64,7 @@ async fn the_params_pass_byte_for_byte_beside_weirs_own_members() {
     call.params =
         r#"{"name":"echo","_meta":{"x/y":[1],"traceparent":"t"},"arguments":{"n":1},"more":null}"#.to_owned();
     call.log_level = Some(LogLevel::Warning);
+    call.log_asked = true;
     call.progress_token = Some("5".to_owned());
     fixture.result(call).await;
     let seen = fixture.server.seen().pop().unwrap();
@@ -110,6 +111,7 @@ async fn events_come_in_order_and_foreign_ones_are_dropped() {
     let mut call = call("echo", "{}");
     call.progress_token = Some("\"tok\"".to_owned());
     call.log_level = Some(LogLevel::Info);
+    call.log_asked = true;
     let found: Vec<String> = fixture
         .events(call)
         .await
