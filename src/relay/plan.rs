@@ -39,7 +39,6 @@ pub(super) fn plan(seat: &Seat, mut call: Call) -> Result<Plan, Failure> {
     call.params = rewritten(&params, call.method, &target.local);
     call.name.clone_from(&target.local);
     call.repeatable = repeatable(target.class, item);
-    call.timeout = time_limit(upstream, &call);
     call.forwarded = forwarded(upstream, &call);
     let progress_token = call.progress_token.clone();
     let open = matches!(seat.snapshot.config.access, Access::Open);
@@ -77,13 +76,6 @@ fn rewritten(params: &Object<'_>, method: Method, local: &str) -> String {
 /// Whether a call that may have run can be sent again (design contract, section 6, "Repeating").
 fn repeatable(class: Class, item: &Item) -> bool {
     item.kind != ListKind::Tools || class == Class::Read || item.entry.idempotent_hint == Some(true)
-}
-
-fn time_limit(upstream: &Upstream, call: &Call) -> Option<std::time::Duration> {
-    if call.method != Method::ToolsCall {
-        return None;
-    }
-    upstream.timeout.tools.iter().find(|(globs, _)| globs.is_match(&call.name)).map(|(_, limit)| *limit)
 }
 
 /// The client's headers that the operator lets through to this upstream.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 
-use super::server::{Answer, Piece, Seen, error, events, result};
+use super::server::{Answer, Piece, Seen, empty, error, events, json, result};
 use super::support::{Fixture, call, modern};
 use crate::exchange::{Call, Event, Reason};
 use crate::protocol::{ListKind, LogLevel, Method, headers};
@@ -350,6 +350,33 @@ async fn a_stream_that_ends_is_opened_again_and_what_was_missed_is_listed() {
     fixture.up().await;
     fixture.server.saw("subscriptions/listen", 2).await;
     fixture.server.saw("tools/list", 2).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_opened_now_is_tried_again() {
+    let troubles: [fn(&Seen) -> Answer; 5] = [
+        |seen| error(seen, 200, -32603, "busy"),
+        |seen| error(seen, 400, -32603, "busy"),
+        |seen| json(200, format!("{{\"id\":{}", seen.id())),
+        |_| events(&["no"], None),
+        |_| empty(405),
+    ];
+    for trouble in troubles {
+        let fixture = Fixture::start(move |seen| match seen.method().as_str() {
+            "subscriptions/listen" if seen.number < 4 => trouble(seen),
+            _ => listening(seen, vec![Piece::Hold]),
+        })
+        .await;
+        fixture.up().await;
+        fixture.server.saw("subscriptions/listen", 2).await;
+    }
+    let fixture = Fixture::start(|seen| match seen.method().as_str() {
+        "subscriptions/listen" => error(seen, 200, -32601, "Method not found"),
+        _ => listening(seen, Vec::new()),
+    })
+    .await;
+    fixture.up().await;
+    fixture.server.saw("subscriptions/listen", 1).await;
 }
 
 #[tokio::test]
