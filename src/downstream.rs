@@ -48,6 +48,8 @@ pub struct Inbound {
     pub principal: Principal,
     /// The route it came in on.
     pub route: Arc<Route>,
+    /// Whether its answer goes into another stream (HTTP+SSE).
+    pub piped: bool,
     /// What this request sees, from its head to its end.
     pub snapshot: Arc<Snapshot>,
 }
@@ -140,6 +142,12 @@ impl Endpoint {
             Method::DELETE => self.legacy.delete(&request),
             _ => render::method_not_allowed(),
         }
+    }
+
+    /// Answers a request to `PATH/sse` (2024-11-05, basic/transports). `query` is that of its address.
+    #[must_use]
+    pub fn serve_sse(&self, request: Inbound, query: Option<&str>) -> Response<Body> {
+        self.legacy.sse(request, query)
     }
 
     async fn post(&self, request: Inbound) -> Response<Body> {

@@ -10,6 +10,7 @@ mod decode;
 mod encode;
 mod keeper;
 mod line;
+mod pipe;
 mod session;
 mod standing;
 mod table;
@@ -26,7 +27,7 @@ use super::{Body, Inbound, Shared, negotiate, render, session_id, unreadable};
 use crate::config;
 use crate::exchange::Reaction;
 use crate::jsonrpc::{Error, Id, Message, Object};
-use crate::protocol::{ListKind, LogLevel, Method, Revision, headers, notification};
+use crate::protocol::{ListKind, LogLevel, Method, headers, notification};
 use crate::relay::{ListCall, Seat};
 use crate::seal::QuestionSeal;
 use crate::task::TaskGroup;
@@ -37,20 +38,22 @@ use table::{Table, Verdict};
 /// What a client is told to wait before it comes back, where no upstream says otherwise.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The legacy half of the endpoint.
-#[derive(Debug)]
+/// The legacy half of the endpoint. Cheap to clone.
+#[derive(Debug, Clone)]
 pub(super) struct Legacy {
     shared: Arc<Shared>,
     table: Arc<Table>,
     /// The calls of sessions. They outlive their connections.
     calls: TaskGroup,
+    /// The clients of HTTP+SSE.
+    pipes: Arc<pipe::Pipes>,
 }
 
 impl Legacy {
     pub(super) fn new(shared: Arc<Shared>, limits: config::Sessions, tasks: &TaskGroup) -> Self {
         let table = Arc::new(Table::new(limits, Arc::clone(&shared)));
         tasks.child("sessions").spawn_until_cancelled("session keeper", keeper::run(Arc::clone(&table)));
-        Self { shared, table, calls: TaskGroup::new("calls") }
+        Self { shared, table, calls: TaskGroup::new("calls"), pipes: Arc::default() }
     }
 
     /// How many sessions there are.
@@ -117,6 +120,11 @@ impl Legacy {
         }
     }
 
+    /// Answers a request of the oldest transport.
+    pub(super) fn sse(&self, request: Inbound, query: Option<&str>) -> Response<Body> {
+        pipe::serve(self, request, query)
+    }
+
     /// Answers a batch, in a session that may have them; `None` elsewhere.
     pub(super) async fn batch(&self, request: &Inbound) -> Option<Response<Body>> {
         batch::serve(self, request).await
@@ -147,7 +155,7 @@ impl Legacy {
         params: &Object<'_>,
         accepts: Accepts,
     ) -> Response<Body> {
-        let hello = match decode::initialize(params) {
+        let hello = match decode::initialize(params, request.piped) {
             Ok(hello) => hello,
             Err(text) => return encode::invalid_params(id, StatusCode::BAD_REQUEST, text),
         };
@@ -267,9 +275,4 @@ fn notified(session: &Session, method: &str, params: &Object<'_>) {
 /// An id that is in use already.
 fn duplicate(id: &Id) -> Response<Body> {
     unreadable(&Error::Invalid { reason: "a request with this id is in flight", id: Some(id.clone()) })
-}
-
-/// Whether clients of this revision are shown priming events and closed streams (2025-11-25, transports).
-fn shows_breaks(revision: Revision) -> bool {
-    revision == Revision::V2025_11_25
 }

@@ -154,7 +154,7 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         return Ok(metadata(&head.method, document));
     }
     let snapshot = Arc::clone(&doors.snapshots.borrow());
-    let Some(route) = route(&snapshot, head.uri.path()) else {
+    let Some((route, door)) = route(&snapshot, head.uri.path()) else {
         return Ok(refusal(StatusCode::NOT_FOUND, "nothing is served at this path"));
     };
     if !matches!(head.method, Method::GET | Method::POST | Method::DELETE) {
@@ -185,8 +185,19 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         Ok(body) => body,
         Err(response) => return Ok(*response),
     };
-    let inbound = Inbound { method: head.method, headers: head.headers, body, principal, route, snapshot };
-    Ok(Box::pin(doors.endpoint.serve(inbound)).await)
+    let inbound = Inbound {
+        method: head.method,
+        headers: head.headers,
+        body,
+        principal,
+        route,
+        piped: matches!(door, Door::Sse),
+        snapshot,
+    };
+    Ok(match door {
+        Door::Endpoint => Box::pin(doors.endpoint.serve(inbound)).await,
+        Door::Sse => doors.endpoint.serve_sse(inbound, head.uri.query()),
+    })
 }
 
 /// Protected resource metadata: for everybody, from everywhere.
@@ -204,12 +215,25 @@ fn metadata(method: &Method, document: &str) -> Response<Body> {
     response
 }
 
+/// Which way into a route a path is.
+#[derive(Debug, Clone, Copy)]
+enum Door {
+    /// The endpoint of Streamable HTTP.
+    Endpoint,
+    /// That of HTTP+SSE.
+    Sse,
+}
+
 /// The route of a path; `/x` and `/x/` are the same, and nothing else is normalised.
-fn route(snapshot: &Snapshot, path: &str) -> Option<Arc<Route>> {
-    let mut routes = snapshot.config.routes.iter();
-    routes
-        .find(|route| path == route.path || path.strip_suffix('/') == Some(route.path.as_str()))
-        .map(Arc::clone)
+fn route(snapshot: &Snapshot, path: &str) -> Option<(Arc<Route>, Door)> {
+    let fits = |known: &str| path == known || path.strip_suffix('/') == Some(known);
+    snapshot.config.routes.iter().find_map(|route| {
+        if fits(&route.path) {
+            return Some((Arc::clone(route), Door::Endpoint));
+        }
+        let inner = path.strip_prefix(route.path.as_str())?;
+        (inner == "/sse").then(|| (Arc::clone(route), Door::Sse))
+    })
 }
 
 async fn read(

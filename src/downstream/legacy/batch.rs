@@ -85,6 +85,7 @@ fn alone(request: &Inbound) -> Inbound {
         body: Bytes::new(),
         principal: request.principal.clone(),
         route: Arc::clone(&request.route),
+        piped: request.piped,
         snapshot: Arc::clone(&request.snapshot),
     }
 }

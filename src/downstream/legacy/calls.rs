@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::line::{Head, Line, Next, Sent};
 use super::session::Session;
-use super::{Legacy, RETRY, duplicate, encode, shows_breaks};
+use super::{Legacy, RETRY, duplicate, encode};
 use crate::downstream::accept::Accepts;
 use crate::downstream::render::{self, HEAD_WAIT, with_comments};
 use crate::downstream::{Body, Inbound, Shared};
@@ -173,7 +173,7 @@ impl Driver {
 
     async fn pass(&mut self, event: Event) {
         if let Event::Paused(retry) = event {
-            if shows_breaks(self.session.revision) {
+            if self.session.shows_breaks() {
                 self.line.pause(retry);
             }
             return;
@@ -233,7 +233,7 @@ impl Reader {
 /// (2025-11-25, transports, "Sending Messages to the Server"). A stream that was handed out whole stays, detached,
 /// until the session's time for resuming has passed: that it was handed out does not say that it arrived.
 fn events(reader: Reader, last: u64, fresh: bool) -> Response<Body> {
-    let primed = fresh && shows_breaks(reader.session.revision);
+    let primed = fresh && reader.session.shows_breaks();
     let priming = primed.then(|| encode_priming(&reader.event_id(0), RETRY));
     let rest = stream::unfold(Some((reader, last)), |state| async move {
         let (reader, last) = state?;

@@ -27,6 +27,7 @@ pub(super) struct Session {
     pub(super) principal: Principal,
     /// What the client can be asked.
     pub(super) abilities: Abilities,
+    piped: bool,
     opened: Instant,
     is_initialized: AtomicBool,
     last_used: Mutex<Instant>,
@@ -52,6 +53,7 @@ impl Session {
             revision: hello.revision,
             principal,
             abilities: hello.abilities.clone(),
+            piped: hello.piped,
             opened: Instant::now(),
             is_initialized: AtomicBool::new(false),
             last_used: Mutex::new(Instant::now()),
@@ -64,6 +66,11 @@ impl Session {
             standing: Mutex::new(BTreeSet::new()),
             ended: CancellationToken::new(),
         }
+    }
+
+    /// Whether its streams begin with a priming event and may be closed for a while (2025-11-25, transports).
+    pub(super) fn shows_breaks(&self) -> bool {
+        self.revision == Revision::V2025_11_25 && !self.piped
     }
 
     /// Remembers that the client is there.

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::Response;
 
+use super::RETRY;
 use super::session::{Session, Standing};
-use super::{RETRY, shows_breaks};
 use crate::downstream::render::{self, with_comments};
 use crate::downstream::{Body, Inbound, Shared, until};
 use crate::jsonrpc::request;
@@ -39,7 +39,7 @@ pub(super) fn open(
         sequence: 0,
         until: inbound.principal.until,
     };
-    let priming = shows_breaks(session.revision).then(|| encode_priming(&open.event_id(), RETRY));
+    let priming = session.shows_breaks().then(|| encode_priming(&open.event_id(), RETRY));
     let rest = stream::unfold(open, Open::next);
     render::events(with_comments(stream::iter(priming).chain(rest)))
 }
