@@ -29,6 +29,8 @@ use crate::upstream::{Set, StartError};
 use crate::view::Views;
 use crate::{downstream, notify, relay, upstream};
 
+/// How long what was cut gets to notice.
+const LAST_MOMENT: Duration = Duration::from_millis(200);
 /// Most connections of the admin listener.
 const ADMIN_CONNECTIONS: usize = 256;
 
@@ -129,7 +131,6 @@ impl App {
         let parts = Parts {
             relay: Arc::clone(&core.relay),
             hub: Arc::clone(&core.hub),
-            snapshots: core.snapshots.clone(),
             authenticator: Arc::clone(&authenticator),
             keyring: Arc::clone(&core.keyring),
             metrics: downstream::Metrics::register(core.registry.plain()),
@@ -205,8 +206,13 @@ impl App {
         gate.shut();
         closing.cancel();
         self.endpoint.end_streams();
-        let cut = finish(&connections, deadline).await;
+        let calls = self.endpoint.calls().clone();
+        let cut = finish(&connections, deadline).await + finish(&calls, deadline).await;
         self.endpoint.end_sessions();
+        // Cancelled calls tell their upstreams, before the sessions there end.
+        if timeout_at(Instant::now() + LAST_MOMENT, calls.drained()).await.is_err() {
+            tracing::warn!(event = "drain.cut", "some calls did not end");
+        }
         self.core.close().await;
         tracing::info!(event = "drain.end", cut, "drained");
         Ended { cut }
@@ -215,8 +221,6 @@ impl App {
 
 /// Waits for connections to end by themselves; cuts what is left at the deadline and says how much that was.
 async fn finish(connections: &TaskGroup, deadline: Instant) -> usize {
-    /// How long cut connections get to notice.
-    const LAST_MOMENT: Duration = Duration::from_millis(200);
     if timeout_at(deadline, connections.drained()).await.is_ok() {
         return 0;
     }

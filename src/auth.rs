@@ -71,7 +71,7 @@ impl Authenticator {
             Presented::Twice => return Err(self.twice(path)),
             Presented::Malformed => return Err(self.bad("auth.malformed", path)),
         };
-        tokens.find(token, now).cloned().ok_or_else(|| self.bad("auth.invalid", path))
+        tokens.find(token, now).ok_or_else(|| self.bad("auth.invalid", path))
     }
 
     /// The protected resource metadata at a path of the listener, as JSON, where there is some.

@@ -12,10 +12,11 @@ mod negotiate;
 mod render;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response, StatusCode, header};
-use tokio::sync::watch;
+use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 pub use body::Body;
@@ -28,9 +29,9 @@ use crate::exchange::Caller;
 use crate::jsonrpc::{Error, RpcError, response_error};
 use crate::notify::Hub;
 use crate::principal::Principal;
-use crate::protocol::{Abilities, headers};
+use crate::protocol::{Abilities, code, headers};
 use crate::relay::{Relay, Seat};
-use crate::seal::Keyring;
+use crate::seal::{Keyring, random_bytes};
 use crate::task::TaskGroup;
 use negotiate::Turn;
 
@@ -47,6 +48,10 @@ pub struct Inbound {
     pub principal: Principal,
     /// The route it came in on.
     pub route: Arc<Route>,
+    /// Whether its answer goes into another stream (HTTP+SSE).
+    pub piped: bool,
+    /// What this request sees, from its head to its end.
+    pub snapshot: Arc<Snapshot>,
 }
 
 /// What the parts of the endpoint share.
@@ -54,7 +59,6 @@ pub struct Inbound {
 struct Shared {
     relay: Arc<Relay>,
     hub: Arc<Hub>,
-    snapshots: watch::Receiver<Arc<Snapshot>>,
     authenticator: Arc<Authenticator>,
     keyring: Arc<Keyring>,
     on_loopback: bool,
@@ -65,9 +69,8 @@ struct Shared {
 }
 
 impl Shared {
-    fn seat(&self, route: &Arc<Route>, principal: &Principal) -> Seat {
-        let snapshot = Arc::clone(&self.snapshots.borrow());
-        self.relay.seat(snapshot, Arc::clone(route), principal)
+    fn seat(&self, request: &Inbound) -> Seat {
+        self.relay.seat(Arc::clone(&request.snapshot), Arc::clone(&request.route), &request.principal)
     }
 
     fn caller(&self, principal: &Principal, abilities: Abilities) -> Caller {
@@ -96,8 +99,6 @@ pub struct Parts {
     pub relay: Arc<Relay>,
     /// Tells of changes.
     pub hub: Arc<Hub>,
-    /// What requests read.
-    pub snapshots: watch::Receiver<Arc<Snapshot>>,
     /// Writes challenges.
     pub authenticator: Arc<Authenticator>,
     /// Seals session ids.
@@ -121,7 +122,6 @@ impl Endpoint {
         let shared = Arc::new(Shared {
             relay: parts.relay,
             hub: parts.hub,
-            snapshots: parts.snapshots,
             authenticator: parts.authenticator,
             keyring: parts.keyring,
             on_loopback: config.listen.address.ip().is_loopback(),
@@ -144,6 +144,12 @@ impl Endpoint {
         }
     }
 
+    /// Answers a request to `PATH/sse` (2024-11-05, basic/transports). `query` is that of its address.
+    #[must_use]
+    pub fn serve_sse(&self, request: Inbound, query: Option<&str>) -> Response<Body> {
+        self.legacy.sse(request, query)
+    }
+
     async fn post(&self, request: Inbound) -> Response<Body> {
         let body = request.body.clone();
         match negotiate::decide(&request.headers, &body) {
@@ -156,7 +162,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends standing streams, politely. New ones are refused from then on.
+    /// Ends standing streams, politely. One that is opened later ends at once.
     pub fn end_streams(&self) {
         self.shared.ending.cancel();
     }
@@ -166,6 +172,18 @@ impl Endpoint {
         self.legacy.end_all();
     }
 
+    /// The calls of legacy sessions: they go on when their connection breaks.
+    #[must_use]
+    pub fn calls(&self) -> &TaskGroup {
+        self.legacy.calls()
+    }
+
+    /// How many calls wait for a stateless client's answers.
+    #[must_use]
+    pub fn parked(&self) -> usize {
+        self.shared.parking.count()
+    }
+
     /// How many legacy sessions there are.
     #[must_use]
     pub fn sessions(&self) -> usize {
@@ -173,11 +191,30 @@ impl Endpoint {
     }
 }
 
+/// The error for a fault of Weir's own. `cause` goes to the log, under the number that the client is told.
+#[must_use]
+pub fn internal_error(cause: &str) -> RpcError {
+    let request_id: String = random_bytes::<8>().iter().map(|byte| format!("{byte:02x}")).collect();
+    tracing::error!(event = "internal", %request_id, ?cause, "a request failed inside Weir");
+    RpcError::own(code::INTERNAL, "internal error", Some(serde_json::json!({ "request_id": request_id })))
+}
+
 /// A message that could not be read, as an answer.
 fn unreadable(error: &Error) -> Response<Body> {
     let own = RpcError::own(error.code(), &error.to_string(), None);
     let text = response_error(error.id(), own.raw.get());
     render::json(StatusCode::BAD_REQUEST, text)
+}
+
+/// Ends at a time in seconds since 1970 UTC, judged by the clock on the wall; never without one.
+async fn until(end: Option<i64>) {
+    let Some(end) = end else { return std::future::pending().await };
+    loop {
+        let left = end.saturating_sub(Timestamp::now().as_second());
+        let Ok(left @ 1..) = u64::try_from(left) else { return };
+        // Looked at again now and then: the clock may be set.
+        tokio::time::sleep(Duration::from_secs(left.min(60))).await;
+    }
 }
 
 /// A header as text; `None` where it is absent or not visible ASCII.

@@ -11,7 +11,7 @@ mod inquiry;
 mod reply;
 
 pub use call::{Call, Caller, SessionKey};
-pub use emit::{Emitter, reply};
-pub use failure::{Blame, Failure, Lost, Reason};
+pub use emit::{Emitter, Running, reply, running};
+pub use failure::{Failure, Lost, Reason};
 pub use inquiry::{Answerer, Inquiry, Reaction};
 pub use reply::{Answer, Event, Reply, failed};

@@ -47,6 +47,8 @@ pub struct Principal {
     pub subject: Subject,
     /// What it may do.
     pub rights: Rights,
+    /// When its token ends, in seconds since 1970 UTC; `None`: never.
+    pub until: Option<i64>,
 }
 
 /// What a principal may do. Views are keyed by this, so equal rights share one view.
@@ -67,7 +69,11 @@ impl Principal {
     /// The caller of a listener whose access is open. All of them are one principal.
     #[must_use]
     pub fn open() -> Self {
-        Self { subject: Subject { issuer: "open".into(), subject: "anyone".into() }, rights: Rights::All }
+        Self {
+            subject: Subject { issuer: "open".into(), subject: "anyone".into() },
+            rights: Rights::All,
+            until: None,
+        }
     }
 
     /// The principal of a configured token.
@@ -76,6 +82,7 @@ impl Principal {
         Self {
             subject: Subject { issuer: "static".into(), subject: name.into() },
             rights: Rights::Granted { scopes: Arc::new(scopes), groups: Arc::new(groups) },
+            until: None,
         }
     }
 

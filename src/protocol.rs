@@ -20,4 +20,4 @@ pub use input::{InputRequired, REQUESTS, RESPONSES, Request as InputRequest, STA
 pub use listing::{ListKind, Page, Ttl};
 pub use method::{LogLevel, Method, notification};
 pub use revision::{Era, Revision};
-pub use sse::{Decoder, SseEvent, TooLong, comment, encode_event, encode_priming};
+pub use sse::{Decoder, SseEvent, TooLong, comment, encode_event, encode_named, encode_priming};

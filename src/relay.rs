@@ -91,7 +91,7 @@ impl Relay {
                 } else {
                     link.call(plan.call)
                 };
-                record.watch(execute::rewritten(reply, plan.progress_token, plan.free_output))
+                record.watch(execute::rewritten(reply, plan.progress_token, plan.marks))
             }
             None => record.watch(failed(Failure::upstream(&plan.upstream, Reason::Removed, false))),
         }

@@ -82,6 +82,7 @@ pub struct View {
     shown: HashMap<(ListKind, String), Shown>,
     step_up: HashMap<(ListKind, String), Vec<Scope>>,
     order: HashMap<ListKind, Vec<Shown>>,
+    sequences: HashMap<ListKind, u64>,
     pages: Pages,
 }
 
@@ -108,14 +109,10 @@ impl View {
         self.pages.get(kind, form, position)
     }
 
-    /// A hash of one list, which a cursor into it must match.
+    /// A hash of one list in its order, which a cursor into it must match.
     #[must_use]
-    pub fn list_hash(&self, kind: ListKind) -> u64 {
-        match kind {
-            ListKind::Tools => self.hashes.tools,
-            ListKind::Prompts => self.hashes.prompts,
-            ListKind::Resources | ListKind::Templates => self.hashes.resources,
-        }
+    pub fn sequence(&self, kind: ListKind) -> u64 {
+        self.sequences.get(&kind).copied().unwrap_or_default()
     }
 }
 

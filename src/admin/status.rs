@@ -9,13 +9,18 @@ use crate::catalog::{Presence, Snapshot};
 use crate::config::{Config, Kind, Upstream};
 use crate::policy;
 use crate::protocol::ListKind;
+use crate::upstream::Status;
 
 /// `/api/status` (design contract, section 10).
 pub(super) fn status(admin: &Admin) -> Value {
     let snapshot = Arc::clone(&admin.snapshots.borrow());
     let config = &snapshot.config;
-    let upstreams: Vec<Value> =
-        config.upstreams.iter().map(|upstream| row(admin, &snapshot, upstream)).collect();
+    let known = admin.upstreams.status();
+    let upstreams: Vec<Value> = config
+        .upstreams
+        .iter()
+        .map(|upstream| row(&snapshot, upstream, known.iter().find(|status| status.name == upstream.name)))
+        .collect();
     json!({
         "v": 1,
         "version": env!("CARGO_PKG_VERSION"),
@@ -25,23 +30,17 @@ pub(super) fn status(admin: &Admin) -> Value {
         "config": { "path": config.path.as_ref().map(|path| path.display().to_string()), "problems": [] },
         "upstreams": upstreams,
         "sessions": admin.endpoint.sessions(),
+        "parked": admin.endpoint.parked(),
     })
 }
 
-fn row(admin: &Admin, snapshot: &Snapshot, upstream: &Upstream) -> Value {
-    let status = admin.upstreams.status().into_iter().find(|status| status.name == upstream.name);
-    let presence = snapshot.inventories.get(&upstream.name);
-    let inventory = presence.and_then(Presence::inventory);
+fn row(snapshot: &Snapshot, upstream: &Upstream, status: Option<&Status>) -> Value {
+    let inventory = snapshot.inventories.get(&upstream.name).and_then(Presence::inventory);
     let count = |kind: ListKind| {
         snapshot.catalog.list(kind).iter().filter(|item| item.upstream == upstream.name).count()
     };
-    let trouble = match presence {
-        Some(Presence::Down { trouble, .. }) => Some(json!({
-            "reason": trouble.text,
-            "at": trouble.since.to_string(),
-        })),
-        Some(Presence::Up { .. } | Presence::Connecting { .. }) | None => None,
-    };
+    let last_error = status.and_then(|status| status.last_error.as_ref());
+    let last_error = last_error.map(|error| json!({ "reason": error.reason, "at": error.at.to_string() }));
     let left_out: Vec<Value> = snapshot
         .catalog
         .left_out
@@ -53,14 +52,14 @@ fn row(admin: &Admin, snapshot: &Snapshot, upstream: &Upstream) -> Value {
         "name": upstream.name.as_str(),
         "namespace": upstream.namespace.as_str(),
         "kind": kind(&upstream.kind),
-        "state": state(presence),
-        "since": status.as_ref().map(|status| status.since.to_string()),
-        "era": inventory.map(|inventory| inventory.revision.era().to_string()),
-        "revision": inventory.map(|inventory| inventory.revision.to_string()),
+        "state": status.map(|status| status.state),
+        "since": status.map(|status| status.since.to_string()),
+        "era": status.and_then(Status::era),
+        "revision": status.and_then(|status| status.revision).map(|revision| revision.to_string()),
         "tools": count(ListKind::Tools),
         "prompts": count(ListKind::Prompts),
         "resources": count(ListKind::Resources),
-        "last_error": trouble,
+        "last_error": last_error,
         "next_try_at": status.and_then(|status| status.next_try_at).map(|at| at.to_string()),
         "left_out": left_out,
         "warnings": inventory.map(|inventory| inventory.warnings.clone()).unwrap_or_default(),
@@ -71,14 +70,6 @@ fn kind(kind: &Kind) -> &'static str {
     match kind {
         Kind::Http { .. } => "http",
         Kind::Builtin(_) => "builtin",
-    }
-}
-
-fn state(presence: Option<&Presence>) -> &'static str {
-    match presence {
-        Some(Presence::Up { .. }) => "up",
-        Some(Presence::Down { .. }) => "down",
-        Some(Presence::Connecting { .. }) | None => "connecting",
     }
 }
 

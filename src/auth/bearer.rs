@@ -67,16 +67,16 @@ impl Tokens {
     }
 
     /// The principal of a token that is good now. All entries are compared, each in constant time.
-    pub(super) fn find(&self, token: &str, now: Timestamp) -> Option<&Principal> {
+    pub(super) fn find(&self, token: &str, now: Timestamp) -> Option<Principal> {
         let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let mut found = None;
         for entry in &self.0 {
             let equal = bool::from(entry.hash.ct_eq(&hash));
             let good = entry.not_after.is_none_or(|end| now.as_second() < end);
             if equal && good {
-                found = Some(&entry.principal);
+                found = Some(entry);
             }
         }
-        found
+        found.map(|entry| Principal { until: entry.not_after, ..entry.principal.clone() })
     }
 }

@@ -51,6 +51,7 @@ impl Checker {
     /// A checker for a first listing.
     #[must_use]
     pub fn new() -> Self {
+        schema::warm();
         Self::default()
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::jsonrpc::Object;
 use crate::names::{LocalName, UpstreamName};
 use crate::protocol::{ListKind, Offer, Revision, Ttl};
 
@@ -34,6 +35,23 @@ pub struct ParamHeader {
     pub path: Vec<String>,
     /// Whether the argument is an integer, and therefore compared as a number.
     pub integer: bool,
+}
+
+impl ParamHeader {
+    /// The argument as the text that its header stands for, from the raw `arguments`. `None` where it is absent,
+    /// null, or no string, integer or boolean: it has no header then.
+    #[must_use]
+    pub fn value(&self, arguments: &str) -> Option<String> {
+        let mut raw = arguments;
+        for key in &self.path {
+            raw = Object::open(raw)?.get(key)?;
+        }
+        match raw.as_bytes().first()? {
+            b'"' => serde_json::from_str(raw).ok(),
+            b't' | b'f' | b'-' | b'0'..=b'9' => Some(raw.to_owned()),
+            _ => None,
+        }
+    }
 }
 
 /// An item that is not published, and why.

@@ -44,9 +44,12 @@ impl Keeper {
         let first = Instant::now() + FIRST_WAIT;
         // Cancel-safe: `wait_for` and `changed` lose nothing when dropped.
         while !settled(&self.inventories.borrow_and_update()) {
-            match timeout_at(first, self.inventories.changed()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) | Err(_) => break,
+            tokio::select! {
+                () = cancelled.cancelled() => return,
+                changed = timeout_at(first, self.inventories.changed()) => match changed {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) | Err(_) => break,
+                },
             }
         }
         loop {

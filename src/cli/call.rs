@@ -47,6 +47,7 @@ pub(super) async fn run(arguments: &CallArguments) -> Exit {
         params,
         progress_token: Some("1".to_owned()),
         log_level: None,
+        log_asked: false,
         mirrored: Vec::new(),
         mirrors: false,
         forwarded: http::HeaderMap::new(),

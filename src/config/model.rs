@@ -65,6 +65,16 @@ pub struct Listen {
     pub drain: Drain,
 }
 
+impl Listen {
+    /// The path prefix under which clients reach this gateway; empty without one.
+    #[must_use]
+    pub fn public_path(&self) -> &str {
+        let url = self.public_url.as_deref().unwrap_or_default();
+        let host = url.find("://").map_or(0, |at| at + 3);
+        url.get(host..).and_then(|rest| rest.find('/').and_then(|at| rest.get(at..))).unwrap_or_default()
+    }
+}
+
 /// Which origins or hosts are let in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allowed {

@@ -10,11 +10,15 @@ mod decode;
 mod encode;
 mod keeper;
 mod line;
+mod pipe;
 mod session;
 mod standing;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{HeaderName, Response, StatusCode};
 
@@ -23,32 +27,43 @@ use super::{Body, Inbound, Shared, negotiate, render, session_id, unreadable};
 use crate::config;
 use crate::exchange::Reaction;
 use crate::jsonrpc::{Error, Id, Message, Object};
-use crate::protocol::{ListKind, LogLevel, Method, Revision, headers, notification};
-use crate::relay::ListCall;
+use crate::protocol::{ListKind, LogLevel, Method, headers, notification};
+use crate::relay::{ListCall, Seat};
 use crate::seal::QuestionSeal;
 use crate::task::TaskGroup;
+use calls::Resumed;
 use session::Session;
 use table::{Table, Verdict};
 
-/// The legacy half of the endpoint.
-#[derive(Debug)]
+/// What a client is told to wait before it comes back, where no upstream says otherwise.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The legacy half of the endpoint. Cheap to clone.
+#[derive(Debug, Clone)]
 pub(super) struct Legacy {
     shared: Arc<Shared>,
     table: Arc<Table>,
-    tasks: TaskGroup,
+    /// The calls of sessions. They outlive their connections.
+    calls: TaskGroup,
+    /// The clients of HTTP+SSE.
+    pipes: Arc<pipe::Pipes>,
 }
 
 impl Legacy {
     pub(super) fn new(shared: Arc<Shared>, limits: config::Sessions, tasks: &TaskGroup) -> Self {
         let table = Arc::new(Table::new(limits, Arc::clone(&shared)));
-        let tasks = tasks.child("sessions");
-        tasks.spawn_until_cancelled("session keeper", keeper::run(Arc::clone(&table)));
-        Self { shared, table, tasks }
+        tasks.child("sessions").spawn_until_cancelled("session keeper", keeper::run(Arc::clone(&table)));
+        Self { shared, table, calls: TaskGroup::new("calls"), pipes: Arc::default() }
     }
 
     /// How many sessions there are.
     pub(super) fn count(&self) -> usize {
         self.table.len()
+    }
+
+    /// The calls that are running, whether or not somebody reads along.
+    pub(super) fn calls(&self) -> &TaskGroup {
+        &self.calls
     }
 
     /// Ends every session.
@@ -105,6 +120,11 @@ impl Legacy {
         }
     }
 
+    /// Answers a request of the oldest transport.
+    pub(super) fn sse(&self, request: Inbound, query: Option<&str>) -> Response<Body> {
+        pipe::serve(self, request, query)
+    }
+
     /// Answers a batch, in a session that may have them; `None` elsewhere.
     pub(super) async fn batch(&self, request: &Inbound) -> Option<Response<Body>> {
         batch::serve(self, request).await
@@ -135,13 +155,13 @@ impl Legacy {
         params: &Object<'_>,
         accepts: Accepts,
     ) -> Response<Body> {
-        let hello = match decode::initialize(params) {
+        let hello = match decode::initialize(params, request.piped) {
             Ok(hello) => hello,
             Err(text) => return encode::invalid_params(id, StatusCode::BAD_REQUEST, text),
         };
         match self.table.open(request, &hello) {
             Verdict::Opened(sealed) => {
-                let seat = self.shared.seat(&request.route, &request.principal);
+                let seat = self.shared.seat(request);
                 let response = encode::initialized(id, hello.revision, &seat, accepts);
                 render::with_header(response, HeaderName::from_static(headers::SESSION_ID), &sealed)
             }
@@ -160,6 +180,7 @@ impl Legacy {
         let Some(known) = Method::legacy(method) else {
             return encode::unknown_method(&id, method);
         };
+        let seat = self.shared.seat(request);
         match known {
             Method::Ping => encode::result(&id, "{}", accepts),
             Method::SetLevel => match params.text("level").and_then(|level| LogLevel::parse(&level)) {
@@ -169,9 +190,11 @@ impl Legacy {
                 }
                 None => encode::invalid_params(&id, StatusCode::OK, "params.level must be a log level"),
             },
-            Method::List(kind) => self.list(session, request, (&id, kind, params.get("cursor")), accepts),
+            Method::List(kind) => {
+                self.list(session, (request, &seat), (&id, kind, params.get("cursor")), accepts)
+            }
             Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead | Method::Complete => {
-                calls::answer(self, session, request, (id, known, params), accepts).await
+                calls::answer(self, session, (request, &seat), (id, known, params), accepts).await
             }
             Method::ResourcesSubscribe
             | Method::ResourcesUnsubscribe
@@ -184,17 +207,16 @@ impl Legacy {
     fn list(
         &self,
         session: &Session,
-        request: &Inbound,
+        (request, seat): (&Inbound, &Seat),
         (id, kind, cursor): (&Id, ListKind, Option<&str>),
         accepts: Accepts,
     ) -> Response<Body> {
-        let seat = self.shared.seat(&request.route, &request.principal);
         let form = decode::form(session.revision);
         let call = ListCall { kind, cursor, form, principal: &request.principal };
-        match self.shared.relay.list(&seat, &call) {
+        match self.shared.relay.list(seat, &call) {
             Ok(listing) => {
                 session.listed(kind, seat.view.hashes);
-                encode::listing(id, &seat, listing, accepts)
+                encode::listing(id, seat, listing, accepts)
             }
             Err(failure) => encode::failure(&self.shared, request, (id, false), &failure),
         }
@@ -213,8 +235,15 @@ impl Legacy {
             Err(refusal) => return *refusal,
         };
         let last = super::header_text(&request.headers, headers::LAST_EVENT_ID);
-        let resumed = last.and_then(|last| calls::resume(&session, last));
-        resumed.unwrap_or_else(|| standing::open(&self.shared, &session, request, last))
+        match last.map_or(Resumed::Other, |last| calls::resume(&session, last)) {
+            Resumed::Stream(response) => response,
+            Resumed::Gone => {
+                encode::refused(StatusCode::BAD_REQUEST, "this stream is over: there is nothing to resume")
+            }
+            Resumed::Other => {
+                standing::open(&self.shared, &session, request, (&self.shared.seat(request), last))
+            }
+        }
     }
 
     /// The end of a session.
@@ -246,9 +275,4 @@ fn notified(session: &Session, method: &str, params: &Object<'_>) {
 /// An id that is in use already.
 fn duplicate(id: &Id) -> Response<Body> {
     unreadable(&Error::Invalid { reason: "a request with this id is in flight", id: Some(id.clone()) })
-}
-
-/// Whether clients of this revision are shown priming events and closed streams (2025-11-25, transports).
-fn shows_breaks(revision: Revision) -> bool {
-    revision == Revision::V2025_11_25
 }

@@ -10,11 +10,9 @@ mod parking;
 mod rounds;
 mod state;
 
-pub(super) use encode::with_comments;
 pub(super) use parking::Parking;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::{Response, StatusCode};
 use tokio::time::timeout;
@@ -28,9 +26,6 @@ use crate::relay::{ListCall, Seat};
 use crate::view::Form;
 use decode::Ask;
 use rounds::{Begun, Outcome, Round};
-
-/// How long the head of an answer waits for the first message.
-const HEAD_WAIT: Duration = Duration::from_secs(10);
 
 /// Answers one modern message.
 pub(super) async fn serve(shared: &Arc<Shared>, request: &Inbound, message: Message<'_>) -> Response<Body> {
@@ -55,12 +50,10 @@ pub(super) async fn serve(shared: &Arc<Shared>, request: &Inbound, message: Mess
             return *refusal;
         }
     };
-    let seat = shared.seat(&request.route, &request.principal);
+    let seat = shared.seat(request);
     match ask.method {
-        Method::Discover => encode::own(encode::discover(&id, &seat), accepts),
-        Method::List(kind) => {
-            encode::own(list(shared, request, &seat, (&id, kind, params.get("cursor"))), accepts)
-        }
+        Method::Discover => encode::discover(&id, &seat, accepts),
+        Method::List(kind) => list(shared, request, &seat, (&id, kind, params.get("cursor")), accepts),
         Method::Listen => listen::open(shared, request, &seat, &id, &params),
         Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead | Method::Complete => {
             let call = call(shared, request, &seat, ask, (&params, accepts));
@@ -87,10 +80,11 @@ fn list(
     request: &Inbound,
     seat: &Seat,
     (id, kind, cursor): (&Id, ListKind, Option<&str>),
+    accepts: Accepts,
 ) -> Response<Body> {
     let call = ListCall { kind, cursor, form: Form::Whole, principal: &request.principal };
     match shared.relay.list(seat, &call) {
-        Ok(listing) => encode::listing(id, seat, listing),
+        Ok(listing) => encode::listing(id, seat, listing, accepts),
         Err(failure) => encode::failure(shared, request, (id, Method::List(kind)), &failure),
     }
 }
@@ -110,6 +104,7 @@ fn call(
         params: crate::jsonrpc::Edit::new().apply(params),
         progress_token: ask.progress_token,
         log_level: ask.log_level,
+        log_asked: true,
         mirrored: ask.mirrored,
         mirrors: true,
         forwarded: shared.forwardable(seat, &request.headers),
@@ -123,7 +118,7 @@ fn call(
 async fn answer(round: Round, request: &Inbound, begun: Begun, accepts: Accepts) -> Response<Body> {
     let mut slot = match begun {
         Begun::Running(call) => Some(call),
-        Begun::Asked(result) => return encode::own(encode::result(&round.id, &result), accepts),
+        Begun::Asked(result) => return encode::result(&round.id, &result, accepts),
     };
     if accepts == Accepts::Events {
         return encode::stream(round, None, slot);
@@ -132,12 +127,12 @@ async fn answer(round: Round, request: &Inbound, begun: Begun, accepts: Accepts)
         let outcome = match accepts {
             Accepts::Json => Some(round.next(&mut slot).await),
             Accepts::Both | Accepts::Events | Accepts::Nothing => {
-                timeout(HEAD_WAIT, round.next(&mut slot)).await.ok()
+                timeout(render::HEAD_WAIT, round.next(&mut slot)).await.ok()
             }
         };
         match outcome {
             Some(Outcome::Last(event)) => return encode::response(request, &round, event),
-            Some(Outcome::Asked(result)) => return encode::result(&round.id, &result),
+            Some(Outcome::Asked(result)) => return encode::result(&round.id, &result, accepts),
             Some(Outcome::Message(_)) if accepts == Accepts::Json => {}
             first @ (Some(Outcome::Message(_)) | None) => return encode::stream(round, first, slot),
         }

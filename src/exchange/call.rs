@@ -39,6 +39,8 @@ pub struct Call {
     pub progress_token: Option<String>,
     /// The least severe log message that the client wants; `None`: none at all.
     pub log_level: Option<LogLevel>,
+    /// Whether the client asked for that level; else it takes what comes.
+    pub log_asked: bool,
     /// Headers that mirror arguments, `Mcp-Param-*` as (name in lower case, encoded value). On the client's side as
     /// they came, on the upstream's side as they must go out.
     pub mirrored: Vec<(String, String)>,

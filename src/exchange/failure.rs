@@ -1,4 +1,4 @@
-//! Why an exchange failed, and whose fault it is.
+//! Why an exchange failed.
 //!
 //! One taxonomy for everything that crosses the program. A variant exists because an answer differs. The texts are
 //! written for agents and people: which upstream, what happened, what to do; never an address, a credential or the
@@ -10,19 +10,6 @@ use std::time::Duration;
 use crate::names::UpstreamName;
 use crate::principal::Scope;
 use crate::protocol::{Abilities, ListKind, Question};
-
-/// Whose fault a failure is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Blame {
-    /// The client asked wrongly.
-    Client,
-    /// The upstream failed.
-    Upstream,
-    /// Weir failed or is full.
-    Proxy,
-    /// A rule said no.
-    Policy,
-}
 
 /// What happened between Weir and an upstream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,23 +138,6 @@ impl Failure {
     #[must_use]
     pub fn upstream(upstream: &UpstreamName, reason: Reason, may_have_run: bool) -> Self {
         Self::Upstream(Lost { upstream: upstream.clone(), reason, since: None, may_have_run })
-    }
-
-    /// Whose fault it is.
-    #[must_use]
-    pub fn blame(&self) -> Blame {
-        match self {
-            Self::Upstream(lost) if lost.reason == Reason::Busy => Blame::Proxy,
-            Self::Upstream(_) => Blame::Upstream,
-            Self::Unknown { .. }
-            | Self::InvalidParams(_)
-            | Self::HeaderMismatch(_)
-            | Self::NotOffered(_)
-            | Self::Refused(_)
-            | Self::NeedsAbilities(_) => Blame::Client,
-            Self::NeedsScopes(_) => Blame::Policy,
-            Self::Internal => Blame::Proxy,
-        }
     }
 
     /// Whether the same call makes sense again, unchanged, a little later.

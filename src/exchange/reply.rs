@@ -17,6 +17,8 @@ pub struct Answer {
     pub result: Bytes,
     /// Whether it came from a peer that writes `resultType` and cache hints itself.
     pub stateless: bool,
+    /// Whether other callers may be given it, as far as Weir knows. Set by the relay.
+    pub shareable: bool,
     /// Whether its structured content may be something else than an object, which older clients cannot read. Set by
     /// the relay, which knows the tool.
     pub free_output: bool,

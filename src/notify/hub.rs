@@ -1,7 +1,8 @@
-//! The one task that compares what subscribers see with what they were told.
+//! The one task that compares what subscribers see with what they were shown.
 
+use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
 
 use dashmap::DashMap;
 use tokio::sync::watch;
@@ -17,9 +18,32 @@ use crate::view::Views;
 pub struct Hub {
     snapshots: watch::Receiver<Arc<Snapshot>>,
     views: Arc<Views>,
-    subscribers: DashMap<u64, Weak<Subscriber>>,
+    subscribers: DashMap<u64, Arc<Subscriber>>,
     next: AtomicU64,
     metrics: Metrics,
+}
+
+/// A subscriber in its place at the hub. Dropping it gives the place up.
+#[derive(Debug)]
+pub struct Subscription {
+    hub: Arc<Hub>,
+    number: u64,
+    subscriber: Arc<Subscriber>,
+}
+
+impl Deref for Subscription {
+    type Target = Subscriber;
+
+    fn deref(&self) -> &Subscriber {
+        &self.subscriber
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.hub.subscribers.remove(&self.number);
+        self.hub.metrics.streams.dec();
+    }
 }
 
 impl Hub {
@@ -29,16 +53,15 @@ impl Hub {
         Self { snapshots, views, subscribers: DashMap::new(), next: AtomicU64::new(0), metrics }
     }
 
-    /// Adds a subscriber. It is forgotten when the last handle to it is dropped. What changed since it last looked
-    /// is told at once.
+    /// Gives a subscriber its place. What changed since it last looked is told at once.
     #[must_use]
-    pub fn subscribe(&self, subscriber: Subscriber) -> Arc<Subscriber> {
+    pub fn subscribe(self: &Arc<Self>, subscriber: Subscriber) -> Subscription {
         let subscriber = Arc::new(subscriber);
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.subscribers.insert(number, Arc::downgrade(&subscriber));
+        self.subscribers.insert(number, Arc::clone(&subscriber));
         self.metrics.streams.inc();
         self.show(&subscriber);
-        subscriber
+        Subscription { hub: Arc::clone(self), number, subscriber }
     }
 
     fn show(&self, subscriber: &Subscriber) -> bool {
@@ -65,24 +88,14 @@ impl Hub {
         }
     }
 
-    /// Compares every subscriber's view with what it was told, and forgets those that are gone.
+    /// Compares every subscriber's view with what it was shown.
     fn sweep(&self) {
-        let mut gone = Vec::new();
-        let mut living = Vec::new();
-        for entry in &self.subscribers {
-            match entry.value().upgrade() {
-                Some(subscriber) => living.push(subscriber),
-                None => gone.push(*entry.key()),
-            }
-        }
-        for number in gone {
-            self.subscribers.remove(&number);
-        }
-        for subscriber in &living {
+        let all: Vec<Arc<Subscriber>> =
+            self.subscribers.iter().map(|place| Arc::clone(place.value())).collect();
+        for subscriber in &all {
             if self.show(subscriber) {
                 self.metrics.told.inc();
             }
         }
-        self.metrics.streams.set(i64::try_from(living.len()).unwrap_or(i64::MAX));
     }
 }

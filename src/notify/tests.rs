@@ -1,13 +1,18 @@
 //! Debounce and the pending set.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::Changes;
 use super::debounce::quiet;
-use crate::config::Notify;
+use super::{Changes, Hub, Metrics, Subscriber};
+use crate::catalog::Snapshot;
+use crate::catalog::tests::config;
+use crate::config::{Notify, Route};
+use crate::principal::Rights;
 use crate::view::Hashes;
 
 const TIMES: Notify = Notify { debounce: Duration::from_millis(200), max_wait: Duration::from_secs(1) };
@@ -45,4 +50,41 @@ fn changes_are_what_differs() {
     assert_eq!(changes, Changes { tools: false, prompts: true, resources: true });
     assert!(changes.and(Changes { tools: true, ..Changes::default() }).is_empty());
     assert_eq!(changes.kinds().count(), 2);
+}
+
+#[tokio::test]
+async fn a_subscription_that_ends_leaves_nothing_behind() {
+    let (_keep, hub, route, metrics) = hub();
+    let subscribe = || {
+        let seen = Hashes::default();
+        hub.subscribe(Subscriber::new(Arc::clone(&route), Rights::All, Changes::ALL, seen))
+    };
+    let one = subscribe();
+    let other = subscribe();
+    assert_eq!(metrics.streams.get(), 2);
+    drop((one, other));
+    assert_eq!(metrics.streams.get(), 0);
+}
+
+#[tokio::test]
+async fn what_changed_since_the_client_looked_is_told_at_once() {
+    let (_keep, hub, route, _) = hub();
+    let seen = Hashes { tools: 7, ..Hashes::default() };
+    let late = hub.subscribe(Subscriber::new(route, Rights::All, Changes::ALL, seen));
+    let (changes, now) = late.changed().now_or_never().expect("a change waits");
+    assert_eq!(changes, Changes { tools: true, ..Changes::default() });
+    assert_eq!(now, Hashes::default());
+}
+
+type Kept = watch::Sender<Arc<Snapshot>>;
+
+/// A hub on an empty catalog.
+fn hub() -> (Kept, Arc<Hub>, Arc<Route>, Metrics) {
+    let config = Arc::new(config("upstreams: { clock: { builtin: clock } }\n"));
+    let route = Arc::clone(&config.routes[0]);
+    let (catalog, inventories) = (Arc::default(), Arc::default());
+    let snapshot = Snapshot { generation: 1, config, catalog, inventories };
+    let (keep, snapshots) = watch::channel(Arc::new(snapshot));
+    let metrics = Metrics::default();
+    (keep, Arc::new(Hub::new(snapshots, Arc::default(), metrics.clone())), route, metrics)
 }

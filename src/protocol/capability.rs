@@ -1,6 +1,6 @@
 //! What a server says that it offers.
 
-use crate::jsonrpc::Object;
+use crate::jsonrpc::{Object, Text};
 
 use super::ListKind;
 
@@ -42,6 +42,26 @@ impl Offer {
             completions: has("completions"),
             logging: has("logging"),
         }
+    }
+
+    /// The capabilities that Weir announces for what it offers: each list kind with `listChanged`.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut text = Text::object();
+        let lists = [(self.tools, "tools"), (self.prompts, "prompts")];
+        for (_, name) in lists.iter().filter(|(has, _)| *has) {
+            text.member(name, r#"{"listChanged":true}"#);
+        }
+        if self.resources {
+            let subscribe = r#"{"listChanged":true,"subscribe":true}"#;
+            text.member("resources", if self.subscribe { subscribe } else { r#"{"listChanged":true}"# });
+        }
+        for (_, name) in
+            [(self.completions, "completions"), (self.logging, "logging")].iter().filter(|(has, _)| *has)
+        {
+            text.member(name, "{}");
+        }
+        text.close()
     }
 
     /// Whether the server has this list.

@@ -202,6 +202,19 @@ pub fn encode_event(id: Option<&str>, data: &str) -> Bytes {
     if let Some(id) = id {
         push_id(&mut out, id);
     }
+    push_data(&mut out, data);
+    out.into()
+}
+
+/// An event of another name, which Weir writes itself and keeps to one word (2024-11-05, basic/transports).
+#[must_use]
+pub fn encode_named(event: &str, data: &str) -> Bytes {
+    let mut out = format!("event: {event}\n");
+    push_data(&mut out, data);
+    out.into()
+}
+
+fn push_data(out: &mut String, data: &str) {
     let mut rest = Some(data);
     while let Some(text) = rest {
         let (line, tail) = text.split_at(text.find(['\r', '\n']).unwrap_or(text.len()));
@@ -211,7 +224,6 @@ pub fn encode_event(id: Option<&str>, data: &str) -> Bytes {
         rest = tail.strip_prefix("\r\n").or_else(|| tail.strip_prefix(['\r', '\n']));
     }
     out.push('\n');
-    out.into()
 }
 
 /// An event that gives an id and a time to come back after, and no message (2025-11-25, transports, "Sending

@@ -36,7 +36,7 @@ pub struct Listing {
 /// Finds the page that a cursor names, or the first one.
 pub(super) fn page(keyring: &Keyring, seat: &Seat, call: &ListCall<'_>) -> Result<Listing, Failure> {
     let owner = Owner::new(&seat.route.name, &call.principal.subject);
-    let hash = seat.view.list_hash(call.kind);
+    let hash = seat.view.sequence(call.kind);
     let refuse =
         || Failure::InvalidParams("this cursor is unknown or has expired; list again without one".to_owned());
     let position = match call.cursor {

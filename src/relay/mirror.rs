@@ -2,7 +2,6 @@
 
 use crate::catalog::ParamHeader;
 use crate::exchange::{Call, Failure};
-use crate::jsonrpc::Object;
 use crate::protocol::headers;
 
 /// Most headers that no annotation names which pass through, and the largest one, in bytes.
@@ -22,7 +21,7 @@ pub(super) fn outgoing(
 ) -> Result<Vec<(String, String)>, Failure> {
     let mut out = Vec::new();
     for annotation in annotations {
-        let value = arguments.and_then(|raw| read(raw, &annotation.path));
+        let value = arguments.and_then(|raw| annotation.value(raw));
         if call.mirrors {
             compare(annotation, value.as_deref(), &call.mirrored)?;
         }
@@ -35,21 +34,6 @@ pub(super) fn outgoing(
     });
     out.extend(unknown.take(MOST_UNKNOWN).cloned());
     Ok(out)
-}
-
-/// The argument at a path as text; `None` where it is absent, null, or no string, integer or boolean.
-fn read(arguments: &str, path: &[String]) -> Option<String> {
-    let (last, chain) = path.split_last()?;
-    let mut object = Object::open(arguments)?;
-    for key in chain {
-        object = object.object(key)?;
-    }
-    let raw = object.get(last)?;
-    match raw.as_bytes().first()? {
-        b'"' => serde_json::from_str(raw).ok(),
-        b't' | b'f' | b'-' | b'0'..=b'9' => Some(raw.to_owned()),
-        _ => None,
-    }
 }
 
 fn compare(annotation: &ParamHeader, value: Option<&str>, sent: &[(String, String)]) -> Result<(), Failure> {

@@ -1,9 +1,10 @@
 //! What will be done for a call. Pure.
 
+use super::execute::Marks;
 use super::locate::locate;
 use super::{Seat, mirror};
 use crate::catalog::Item;
-use crate::config::Upstream;
+use crate::config::{Access, Upstream};
 use crate::exchange::{Call, Failure};
 use crate::jsonrpc::{Edit, Object};
 use crate::names::UpstreamName;
@@ -17,8 +18,8 @@ pub(super) struct Plan {
     pub(super) call: Call,
     /// The token that the client's progress must carry.
     pub(super) progress_token: Option<String>,
-    /// Whether the structured content of the result may be something else than an object.
-    pub(super) free_output: bool,
+    /// What is known of the result.
+    pub(super) marks: Marks,
 }
 
 /// Finds the owner of what a call names, and writes the call in that upstream's words.
@@ -38,10 +39,12 @@ pub(super) fn plan(seat: &Seat, mut call: Call) -> Result<Plan, Failure> {
     call.params = rewritten(&params, call.method, &target.local);
     call.name.clone_from(&target.local);
     call.repeatable = repeatable(target.class, item);
-    call.timeout = time_limit(upstream, &call);
     call.forwarded = forwarded(upstream, &call);
     let progress_token = call.progress_token.clone();
-    Ok(Plan { upstream: item.upstream.clone(), call, progress_token, free_output: item.free_output })
+    let open = matches!(seat.snapshot.config.access, Access::Open);
+    let shareable = open && upstream.forward_headers.is_empty();
+    let marks = Marks { free_output: item.free_output, shareable };
+    Ok(Plan { upstream: item.upstream.clone(), call, progress_token, marks })
 }
 
 fn completes(seat: &Seat, upstream: &UpstreamName) -> bool {
@@ -73,13 +76,6 @@ fn rewritten(params: &Object<'_>, method: Method, local: &str) -> String {
 /// Whether a call that may have run can be sent again (design contract, section 6, "Repeating").
 fn repeatable(class: Class, item: &Item) -> bool {
     item.kind != ListKind::Tools || class == Class::Read || item.entry.idempotent_hint == Some(true)
-}
-
-fn time_limit(upstream: &Upstream, call: &Call) -> Option<std::time::Duration> {
-    if call.method != Method::ToolsCall {
-        return None;
-    }
-    upstream.timeout.tools.iter().find(|(globs, _)| globs.is_match(&call.name)).map(|(_, limit)| *limit)
 }
 
 /// The client's headers that the operator lets through to this upstream.

@@ -14,7 +14,7 @@ use crate::view::Views;
 const META: &str = r#""_meta":{"progressToken":5,"io.modelcontextprotocol/protocolVersion":"2026-07-28","vendor/key":{"a":1}}"#;
 
 fn seat() -> Seat {
-    let text = "upstreams: { a: { url: http://127.0.0.1:1/mcp, timeout: { tools: { \"sl*\": 9s } } } }\n";
+    let text = "upstreams: { a: { url: http://127.0.0.1:1/mcp } }\n";
     let annotated = Entry {
         mirrored: vec![ParamHeader {
             header: "mcp-param-region".to_owned(),
@@ -52,6 +52,7 @@ fn call(method: Method, name: &str, params: &str) -> Call {
         params: params.to_owned(),
         progress_token: Some("5".to_owned()),
         log_level: None,
+        log_asked: false,
         mirrored: Vec::new(),
         mirrors: true,
         forwarded: http::HeaderMap::new(),
@@ -77,7 +78,6 @@ fn c043_only_the_name_and_the_legs_own_meta_change() {
         r#"{"arguments":{"id":9007199254740993, "x":1.0},"name":"slow.one","_meta":{"vendor/key":{"a":1}}}"#
     );
     assert_eq!(plan.progress_token.as_deref(), Some("5"));
-    assert_eq!(plan.call.timeout, Some(std::time::Duration::from_secs(9)));
     assert!(!plan.call.repeatable);
 }
 

@@ -6,7 +6,31 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, StatusCode, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
+
+/// The least that a body must bring in each stretch of the permitted pause: one byte now and then holds nobody up.
+const LEAST: usize = 4096;
+
+/// What came since the last look.
+struct Window {
+    began: Instant,
+    bytes: usize,
+    length: Duration,
+}
+
+impl Window {
+    fn count(&mut self, bytes: usize) -> Result<(), StatusCode> {
+        self.bytes += bytes;
+        if self.began.elapsed() < self.length {
+            return Ok(());
+        }
+        if self.bytes < LEAST {
+            return Err(StatusCode::REQUEST_TIMEOUT);
+        }
+        (self.began, self.bytes) = (Instant::now(), 0);
+        Ok(())
+    }
+}
 
 /// Reads a whole body.
 ///
@@ -26,6 +50,7 @@ pub(super) async fn read(
     if announced.is_some_and(|length| length > most) {
         return Err(StatusCode::PAYLOAD_TOO_LARGE);
     }
+    let mut window = Window { began: Instant::now(), bytes: 0, length: pause };
     let mut first: Option<Bytes> = None;
     let mut rest = BytesMut::new();
     loop {
@@ -36,6 +61,7 @@ pub(super) async fn read(
             Ok(Some(Ok(frame))) => frame,
         };
         let Ok(data) = frame.into_data() else { continue };
+        window.count(data.len())?;
         let so_far = first.as_ref().map_or(0, Bytes::len) + rest.len();
         if so_far + data.len() > most {
             return Err(StatusCode::PAYLOAD_TOO_LARGE);

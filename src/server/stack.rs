@@ -21,7 +21,7 @@ use crate::admin::Admin;
 use crate::auth::Authenticator;
 use crate::catalog::Snapshot;
 use crate::config::{Listen, Route};
-use crate::downstream::{Body, Endpoint, Inbound, is_json};
+use crate::downstream::{Body, Endpoint, Inbound, internal_error, is_json};
 use crate::jsonrpc::{RpcError, response_error};
 use crate::protocol::{code, headers};
 
@@ -153,7 +153,8 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
     if let Some(document) = doors.authenticator.metadata(head.uri.path()) {
         return Ok(metadata(&head.method, document));
     }
-    let Some(route) = route(&doors, head.uri.path()) else {
+    let snapshot = Arc::clone(&doors.snapshots.borrow());
+    let Some((route, door)) = route(&snapshot, head.uri.path()) else {
         return Ok(refusal(StatusCode::NOT_FOUND, "nothing is served at this path"));
     };
     if !matches!(head.method, Method::GET | Method::POST | Method::DELETE) {
@@ -184,8 +185,19 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         Ok(body) => body,
         Err(response) => return Ok(*response),
     };
-    let inbound = Inbound { method: head.method, headers: head.headers, body, principal, route };
-    Ok(Box::pin(doors.endpoint.serve(inbound)).await)
+    let inbound = Inbound {
+        method: head.method,
+        headers: head.headers,
+        body,
+        principal,
+        route,
+        piped: matches!(door, Door::Sse),
+        snapshot,
+    };
+    Ok(match door {
+        Door::Endpoint => Box::pin(doors.endpoint.serve(inbound)).await,
+        Door::Sse => doors.endpoint.serve_sse(inbound, head.uri.query()),
+    })
 }
 
 /// Protected resource metadata: for everybody, from everywhere.
@@ -203,13 +215,25 @@ fn metadata(method: &Method, document: &str) -> Response<Body> {
     response
 }
 
+/// Which way into a route a path is.
+#[derive(Debug, Clone, Copy)]
+enum Door {
+    /// The endpoint of Streamable HTTP.
+    Endpoint,
+    /// That of HTTP+SSE.
+    Sse,
+}
+
 /// The route of a path; `/x` and `/x/` are the same, and nothing else is normalised.
-fn route(doors: &Doors, path: &str) -> Option<Arc<Route>> {
-    let snapshot = doors.snapshots.borrow();
-    let mut routes = snapshot.config.routes.iter();
-    routes
-        .find(|route| path == route.path || path.strip_suffix('/') == Some(route.path.as_str()))
-        .map(Arc::clone)
+fn route(snapshot: &Snapshot, path: &str) -> Option<(Arc<Route>, Door)> {
+    let fits = |known: &str| path == known || path.strip_suffix('/') == Some(known);
+    snapshot.config.routes.iter().find_map(|route| {
+        if fits(&route.path) {
+            return Some((Arc::clone(route), Door::Endpoint));
+        }
+        let inner = path.strip_prefix(route.path.as_str())?;
+        (inner == "/sse").then(|| (Arc::clone(route), Door::Sse))
+    })
 }
 
 async fn read(
@@ -247,23 +271,11 @@ fn panicked(panic: &(dyn Any + Send)) -> Response<Body> {
         .map(|text| (*text).to_owned())
         .or_else(|| panic.downcast_ref::<String>().cloned())
         .unwrap_or_default();
-    let request_id = request_id();
-    tracing::error!(event = "panic", %request_id, said = ?said, "a request panicked");
-    let data = serde_json::json!({ "request_id": request_id });
-    let error = RpcError::own(code::INTERNAL, "internal error", Some(data));
+    let error = internal_error(&said);
     let mut response = Response::new(Body::full(response_error(None, error.raw.get())));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
-}
-
-/// 16 random hexadecimal digits.
-fn request_id() -> String {
-    let mut bytes = [0_u8; 8];
-    if getrandom::fill(&mut bytes).is_err() {
-        return "0".to_owned();
-    }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The service of the admin listener.

@@ -163,7 +163,12 @@ fn result(outcome: Outcome) -> Event {
 }
 
 fn answer(result: &Value) -> Event {
-    Event::Result(Answer { result: Bytes::from(result.to_string()), stateless: true, free_output: false })
+    Event::Result(Answer {
+        result: Bytes::from(result.to_string()),
+        stateless: true,
+        shareable: false,
+        free_output: false,
+    })
 }
 
 #[cfg(test)]

@@ -72,6 +72,12 @@ impl Conversation<'_> {
         head
     }
 
+    /// The level that a stateless upstream is asked for: what the client asked for, else what most servers send.
+    pub(super) fn asked_level(&self) -> Option<LogLevel> {
+        let call = self.audience?.call;
+        call.log_level.map(|level| if call.log_asked { level } else { LogLevel::Info })
+    }
+
     /// The request leaves now.
     pub(super) fn written(&self) {
         if let Some(audience) = self.audience {

@@ -59,7 +59,7 @@ impl Peer {
     pub(super) async fn attempt(&self, audience: Audience<'_>) -> Result<Told, Miss> {
         let call = audience.call;
         let lease = self.pool.lease(self.pool.key(&call.caller), Some(&call.caller.abilities)).await?;
-        if let Some(level) = call.log_level {
+        if let Some(level) = call.log_level.filter(|_| call.log_asked) {
             self.lower_log_level(&lease, level).await;
         }
         let talk = Conversation { id: self.way.ids.next(), audience: Some(audience) };

@@ -5,6 +5,7 @@
 //! saw. A call never waits for the keeper, except one that the upstream refused because of stale definitions.
 
 mod calling;
+mod clock;
 mod keeper;
 mod publisher;
 mod shared;
@@ -16,7 +17,7 @@ use jiff::Timestamp;
 use super::builtin::Demonstration;
 use super::metrics::Metrics;
 use super::status::Status;
-use crate::exchange::{Call, Failure, Reason, Reply, SessionKey, reply};
+use crate::exchange::{Call, Failure, Reason, Reply, SessionKey};
 
 pub(super) use keeper::{Keeper, Posts};
 pub(super) use publisher::Publisher;
@@ -48,10 +49,7 @@ impl Link {
     pub fn call(&self, call: Call) -> Reply {
         match &self.kind {
             Kind::Builtin(demonstration, _) => demonstration.call(call),
-            Kind::Remote(shared, metrics) => {
-                let (shared, metrics) = (Arc::clone(shared), metrics.clone());
-                reply(move |emitter| calling::run(shared, metrics, call, emitter))
-            }
+            Kind::Remote(shared, metrics) => calling::start(shared, metrics, call),
         }
     }
 

@@ -45,6 +45,11 @@ impl Pace {
         self.written.load(Ordering::Relaxed)
     }
 
+    /// Whether the time is over.
+    pub(super) fn is_over(&self) -> bool {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) <= Instant::now()
+    }
+
     /// Ends when the time is over.
     pub(super) async fn over(&self) {
         loop {

@@ -76,6 +76,7 @@ impl Set {
                     let posts = Posts { shared: Arc::clone(&shared), publisher, metrics: metrics.clone() };
                     let keeper = Keeper::new(way(http, upstream, &tasks), posts, tasks.clone(), gap);
                     tasks.spawn_until_cancelled("keep a link", Box::pin(keeper.run()));
+                    tasks.spawn_until_cancelled("time limits", Arc::clone(&shared).watch_time());
                     Link::remote(shared, metrics.clone())
                 }
             };

@@ -7,5 +7,6 @@ mod modern;
 mod rules;
 mod server;
 mod set;
+mod stalled;
 mod support;
 mod transport;

@@ -31,6 +31,7 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, rights: &Rights) -> View
         shown: HashMap::new(),
         step_up: HashMap::new(),
         order: HashMap::new(),
+        sequences: HashMap::new(),
         pages: Pages::default(),
     };
     let by_name: HashMap<&UpstreamName, &Arc<Upstream>> =
@@ -43,6 +44,8 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, rights: &Rights) -> View
         }
         let items = view.order.get(&kind).map_or(&[][..], Vec::as_slice);
         view.pages.add(kind, items, snapshot.config.listen.page);
+        let sequence = items.iter().fold(0_u64, |hash, shown| hash.rotate_left(7) ^ shown.item.hash);
+        view.sequences.insert(kind, sequence);
     }
     view.hashes = hashes(&view);
     let visible = visible(snapshot, &view, &upstreams);
@@ -145,7 +148,7 @@ fn merged_offer(
 }
 
 fn instructions(route: &Route, visible: &[(&Arc<Upstream>, &Arc<Inventory>)]) -> Option<String> {
-    let mut text = plain(&route.instructions, UPSTREAM_INSTRUCTIONS);
+    let mut text = plain(&route.instructions, ALL_INSTRUCTIONS);
     for (upstream, inventory) in visible {
         let own = inventory.instructions.as_deref().map(|own| plain(own, UPSTREAM_INSTRUCTIONS));
         if let Some(own) = own.filter(|own| !own.is_empty()) {

@@ -5,6 +5,7 @@
 //! within them a compilation takes a few milliseconds at most. What is beyond them is not judged at all.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, ValidationError};
@@ -27,6 +28,20 @@ pub(super) enum Verdict {
     Unchecked,
     /// It names a dialect that is not known here.
     UnknownDialect,
+}
+
+/// Has the schemas of the dialects compiled, which happens once in a process and takes longer than any tool may.
+pub(super) fn warm() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for dialect in
+            ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
+        {
+            let text = serde_json::json!({ "type": "string", "pattern": "^a$", "format": "uri" });
+            let schema = serde_json::json!({ "$schema": dialect, "properties": { "a": text } });
+            build(&schema, Draft::default());
+        }
+    });
 }
 
 /// Judges one schema.

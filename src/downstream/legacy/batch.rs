@@ -3,21 +3,28 @@
 //! The members are served one after the other, each as if it had come alone from a client that takes JSON only, and
 //! the answers go back as one array. Other revisions have no batches.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use serde_json::value::RawValue;
 
 use super::{Legacy, encode};
-use crate::downstream::{Body, Inbound, render};
+use crate::downstream::{Body, Inbound, render, session_id};
 use crate::jsonrpc::{Message, scan};
 use crate::protocol::{Method, Revision};
 
 /// Most members of a batch.
 const MOST: usize = 64;
+/// After so many bytes of answers no further member is served.
+const LARGEST: usize = 64 * 1024 * 1024;
 
 /// Answers a batch; `None` where none may be.
 pub(super) async fn serve(legacy: &Legacy, request: &Inbound) -> Option<Response<Body>> {
-    let session = legacy.session(request).ok()?;
+    let session = match legacy.session(request) {
+        Ok(session) => session,
+        Err(refusal) => return session_id(&request.headers).map(|_| *refusal),
+    };
     if session.revision != Revision::V2025_03_26 {
         return None;
     }
@@ -38,11 +45,18 @@ pub(super) async fn serve(legacy: &Legacy, request: &Inbound) -> Option<Response
     }
     let alone = alone(request);
     let mut answers: Vec<Bytes> = Vec::new();
+    let mut bytes = 0;
     for message in messages {
+        if bytes > LARGEST {
+            let text = "the answers of this batch are too large; send its members one by one";
+            return Some(encode::refused(StatusCode::PAYLOAD_TOO_LARGE, text));
+        }
         let answer = Box::pin(legacy.post(&alone, message)).await;
         match answer.into_body() {
             Body::Pieces(pieces) if !pieces.is_empty() => {
-                answers.push(Bytes::from(Vec::from(pieces).concat()));
+                let answer = Vec::from(pieces).concat();
+                bytes += answer.len();
+                answers.push(Bytes::from(answer));
             }
             Body::Pieces(_) | Body::Stream(_) => {}
         }
@@ -70,6 +84,8 @@ fn alone(request: &Inbound) -> Inbound {
         headers,
         body: Bytes::new(),
         principal: request.principal.clone(),
-        route: std::sync::Arc::clone(&request.route),
+        route: Arc::clone(&request.route),
+        piped: request.piped,
+        snapshot: Arc::clone(&request.snapshot),
     }
 }

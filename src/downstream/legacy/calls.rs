@@ -1,93 +1,108 @@
 //! Calls of a session: started here, driven by a task of the session, answered as JSON or as an event stream.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
-use http::Response;
+use futures_util::{FutureExt as _, StreamExt as _, stream};
+use http::{Response, StatusCode};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::line::{BUDGET, Line, Next, Sent};
+use super::line::{Head, Line, Next, Sent};
 use super::session::Session;
-use super::{Legacy, duplicate, encode, shows_breaks};
+use super::{Legacy, RETRY, duplicate, encode};
 use crate::downstream::accept::Accepts;
-use crate::downstream::modern::with_comments;
-use crate::downstream::{Body, Inbound, Shared, render};
+use crate::downstream::render::{self, HEAD_WAIT, with_comments};
+use crate::downstream::{Body, Inbound, Shared};
 use crate::exchange::{Call, Caller, Event, Failure, Inquiry, Reply};
 use crate::jsonrpc::{Edit, Id, Object};
-use crate::protocol::{Abilities, Method, encode_event, encode_priming, meta};
+use crate::protocol::{Abilities, LogLevel, Method, encode_event, encode_priming, meta};
+use crate::relay::Seat;
 use crate::seal::QuestionSeal;
 
-/// How long the head of an answer waits for the first message.
-const HEAD_WAIT: Duration = Duration::from_secs(10);
-/// What a client is told to wait before it comes back, where no upstream says otherwise.
-pub(super) const RETRY: Duration = Duration::from_secs(1);
+/// Beyond so many streams of one session, those that were handed out whole are not kept.
+const MOST_LINES: usize = 256;
 
 /// Starts a call and waits for the head of its answer.
 pub(super) async fn answer(
     legacy: &Legacy,
     session: &Arc<Session>,
-    request: &Inbound,
+    (request, seat): (&Inbound, &Seat),
     (id, method, params): (Id, Method, &Object<'_>),
     accepts: Accepts,
 ) -> Response<Body> {
-    let call = match call(&legacy.shared, session, request, (method, params, accepts)) {
+    let call = match call(&legacy.shared, session, (request, seat), (method, params, accepts)) {
         Ok(call) => call,
-        Err(text) => return encode::invalid_params(&id, http::StatusCode::OK, &text),
+        Err(text) => return encode::invalid_params(&id, StatusCode::OK, &text),
     };
-    let Some(token) = session.begin(&id) else { return duplicate(&id) };
-    let seat = legacy.shared.seat(&request.route, &request.principal);
-    let reply = legacy.shared.relay.call(&seat, call);
-    let line = Arc::new(Line::new(session.number(), token.clone()));
-    session.lines.insert(line.number, Arc::clone(&line));
+    let number = session.number();
+    let Some(token) = session.begin(&id, number) else { return duplicate(&id) };
+    let reply = legacy.shared.relay.call(seat, call);
+    let tool = method == Method::ToolsCall;
+    let line = Arc::new(Line::new(number, token.clone(), encode::lost(&id, tool)));
+    session.lines.insert(number, Arc::clone(&line));
     let driver = Driver {
         shared: Arc::clone(&legacy.shared),
         session: Arc::clone(session),
         line: Arc::clone(&line),
         path: request.route.path.clone(),
         id,
-        tool: method == Method::ToolsCall,
+        tool,
         asked: Vec::new(),
+        cancelled: token,
     };
-    legacy.tasks.spawn("call", driver.run(reply, token));
+    legacy.calls.spawn("call", driver.run(reply));
     head(session, line, accepts).await
 }
 
 /// Waits for the first message: if it is the last one too, the answer is JSON.
 async fn head(session: &Arc<Session>, line: Arc<Line>, accepts: Accepts) -> Response<Body> {
     let reader = Reader { epoch: line.attach(1), line, session: Arc::clone(session) };
-    let whole = match accepts {
-        Accepts::Json => reader.line.last().await,
-        Accepts::Events => None,
+    let head = match accepts {
+        Accepts::Json => reader.line.last().await.map_or(Head::Nothing, Head::Whole),
+        Accepts::Events => Head::Stream,
         Accepts::Both | Accepts::Nothing => {
-            timeout(HEAD_WAIT, reader.line.first()).await.ok().flatten().filter(|sent| sent.ending.is_some())
+            timeout(HEAD_WAIT, reader.line.head()).await.unwrap_or(Head::Stream)
         }
     };
-    match whole {
-        Some(last) => {
+    match head {
+        Head::Whole(last) => {
+            // It goes out without an event id: there is nothing to come back for.
             session.lines.remove(&reader.line.number);
             encode::whole(last)
         }
-        None => events(reader, true),
+        Head::Stream => events(reader, 0, true),
+        // The client has cancelled the call, and wants no answer.
+        Head::Nothing => render::empty(StatusCode::ACCEPTED),
     }
 }
 
-/// The broken stream that an event id names, from the message after it on. `None` when there is no such stream.
-pub(super) fn resume(session: &Arc<Session>, last: &str) -> Option<Response<Body>> {
-    let (stream, number) = last.split_once('.')?;
-    let stream: u64 = stream.parse().ok()?;
-    let number: u64 = number.parse().ok()?;
-    let line = session.lines.get(&stream).map(|line| Arc::clone(&line))?;
+/// What an event id of a call's stream leads to.
+pub(super) enum Resumed {
+    /// The stream, from the message after it on.
+    Stream(Response<Body>),
+    /// A stream that is over, or never was.
+    Gone,
+    /// It is no id of a call's stream.
+    Other,
+}
+
+/// Takes up the broken stream that an event id names.
+pub(super) fn resume(session: &Arc<Session>, last: &str) -> Resumed {
+    let Some((stream, number)) = last.split_once('.') else { return Resumed::Other };
+    let (Ok(stream), Ok(number)) = (stream.parse::<u64>(), number.parse::<u64>()) else {
+        return Resumed::Other;
+    };
+    let Some(line) = session.lines.get(&stream).map(|line| Arc::clone(&line)) else { return Resumed::Gone };
     let reader = Reader { epoch: line.attach(number.saturating_add(1)), line, session: Arc::clone(session) };
-    Some(events(reader, false))
+    Resumed::Stream(events(reader, number, false))
 }
 
 fn call(
     shared: &Shared,
     session: &Session,
-    request: &Inbound,
+    (request, seat): (&Inbound, &Seat),
     (method, params, accepts): (Method, &Object<'_>, Accepts),
 ) -> Result<Call, String> {
     let name = match method.name_member() {
@@ -96,7 +111,6 @@ fn call(
     };
     let inner = params.object("_meta").unwrap_or_default();
     let token = inner.get(meta::PROGRESS_TOKEN).filter(|raw| Id::read(raw).is_ok()).map(str::to_owned);
-    let seat = shared.seat(&request.route, &request.principal);
     // Who takes no event stream gets no notifications and is asked nothing.
     let abilities = if accepts == Accepts::Json { Abilities::default() } else { session.abilities.clone() };
     Ok(Call {
@@ -104,10 +118,11 @@ fn call(
         name,
         params: Edit::new().apply(params),
         progress_token: token,
-        log_level: Some(session.level()),
+        log_level: Some(session.level().unwrap_or(LogLevel::Debug)),
+        log_asked: session.level().is_some(),
         mirrored: Vec::new(),
         mirrors: false,
-        forwarded: shared.forwardable(&seat, &request.headers),
+        forwarded: shared.forwardable(seat, &request.headers),
         repeatable: false,
         timeout: None,
         caller: Caller { session: Some(session.key), ..shared.caller(&request.principal, abilities) },
@@ -124,13 +139,14 @@ struct Driver {
     tool: bool,
     /// The questions of this call.
     asked: Vec<u64>,
+    cancelled: CancellationToken,
 }
 
 impl Drop for Driver {
     /// Also after a panic: whoever waits for the line learns that nothing more comes.
     fn drop(&mut self) {
         self.line.close();
-        self.session.finish(&self.id);
+        self.session.finish(&self.id, self.line.number);
         for number in &self.asked {
             self.session.forget(*number);
         }
@@ -138,27 +154,26 @@ impl Drop for Driver {
 }
 
 impl Driver {
-    async fn run(mut self, mut reply: Reply, cancelled: CancellationToken) {
-        loop {
+    async fn run(mut self, mut reply: Reply) {
+        let cancelled = self.cancelled.clone();
+        while !self.line.has_ended() {
             // Cancel-safe: `next` of a boxed stream takes nothing until it is ready.
             let event = tokio::select! {
-                () = cancelled.cancelled() => break,
-                event = reply.next() => event.unwrap_or(Event::Failed(Failure::Internal)),
+                () = cancelled.cancelled() => return,
+                event = AssertUnwindSafe(reply.next()).catch_unwind() => event,
             };
-            let last = event.is_last();
+            // A panic below is a fault of Weir's, and an answer like others.
+            let event = event.ok().flatten().unwrap_or(Event::Failed(Failure::Internal));
             tokio::select! {
-                () = cancelled.cancelled() => break,
+                () = cancelled.cancelled() => return,
                 () = self.pass(event) => {}
-            }
-            if last {
-                break;
             }
         }
     }
 
     async fn pass(&mut self, event: Event) {
         if let Event::Paused(retry) = event {
-            if shows_breaks(self.session.revision) {
+            if self.session.shows_breaks() {
                 self.line.pause(retry);
             }
             return;
@@ -170,20 +185,14 @@ impl Driver {
         let encoder =
             encode::Encoder { shared: &self.shared, revision: self.session.revision, path: &self.path };
         let Some((pieces, ending)) = encoder.message(&self.id, event, self.tool) else { return };
-        let room = BUDGET.saturating_sub(self.session.kept());
-        let is_last = ending.is_some();
-        if is_last {
+        if ending.is_some() {
             // Before the answer leaves: who has it may use the id again at once.
-            self.session.finish(&self.id);
+            self.session.finish(&self.id, self.line.number);
         }
-        if !self.line.write(pieces, ending, room).await && is_last {
-            let (pieces, ending) = encoder.lost(&self.id, self.tool);
-            self.line.write(pieces, Some(ending), usize::MAX).await;
-        }
+        let session = Arc::clone(&self.session);
+        self.line.write(pieces, ending, move || session.room()).await;
     }
-}
 
-impl Driver {
     /// Asks the client, on the stream of the call, under an id that leads back here.
     async fn ask(&mut self, inquiry: Inquiry) {
         let Inquiry { question, params, answerer } = inquiry;
@@ -191,10 +200,8 @@ impl Driver {
         self.asked.push(number);
         let id = QuestionSeal { session: self.session.key.0, number }.seal(&self.shared.keyring);
         let text = encode::question(&id, self.session.revision, question, &params);
-        let room = BUDGET.saturating_sub(self.session.kept());
-        if !self.line.write(vec![Bytes::from(text)], None, room).await {
-            self.session.forget(number);
-        }
+        let session = Arc::clone(&self.session);
+        self.line.write(vec![Bytes::from(text)], None, move || session.room()).await;
     }
 }
 
@@ -208,7 +215,11 @@ struct Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.line.detach(self.epoch);
+        let is_crowded = self.session.lines.len() > MOST_LINES;
+        let room = if is_crowded { 0 } else { self.session.room() };
+        if self.line.detach(self.epoch, room) {
+            self.session.lines.remove(&self.line.number);
+        }
     }
 }
 
@@ -218,22 +229,19 @@ impl Reader {
     }
 }
 
-/// The event stream of a reader. Clients of 2025-11-25 get the priming event first (2025-11-25, transports, "Sending
-/// Messages to the Server").
-fn events(reader: Reader, fresh: bool) -> Response<Body> {
-    let primed = fresh && shows_breaks(reader.session.revision);
+/// The event stream of a reader that has seen messages up to `last`. Clients of 2025-11-25 get the priming event first
+/// (2025-11-25, transports, "Sending Messages to the Server"). A stream that was handed out whole stays, detached,
+/// until the session's time for resuming has passed: that it was handed out does not say that it arrived.
+fn events(reader: Reader, last: u64, fresh: bool) -> Response<Body> {
+    let primed = fresh && reader.session.shows_breaks();
     let priming = primed.then(|| encode_priming(&reader.event_id(0), RETRY));
-    let rest = stream::unfold(Some((reader, 0)), |state| async move {
+    let rest = stream::unfold(Some((reader, last)), |state| async move {
         let (reader, last) = state?;
         match reader.line.next(reader.epoch).await {
             Next::Message(sent) => {
-                let number = sent.number;
                 let done = sent.ending.is_some();
                 let event = as_event(&reader, &sent);
-                if done {
-                    reader.session.lines.remove(&reader.line.number);
-                }
-                Some((event, (!done).then_some((reader, number))))
+                Some((event, (!done).then_some((reader, sent.number))))
             }
             Next::Pause(pause) => {
                 let event = encode_priming(&reader.event_id(last), pause.retry.unwrap_or(RETRY));

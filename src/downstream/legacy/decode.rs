@@ -11,6 +11,8 @@ pub(super) struct Hello {
     pub(super) revision: Revision,
     /// What the client can be asked.
     pub(super) abilities: Abilities,
+    /// Whether it came over HTTP+SSE, where streams are neither primed nor resumed.
+    pub(super) piped: bool,
 }
 
 /// Reads the params of `initialize` (2025-11-25, basic/lifecycle, "Version Negotiation"): the asked revision where it
@@ -18,14 +20,14 @@ pub(super) struct Hello {
 ///
 /// # Errors
 /// What is missing, in words for the client.
-pub(super) fn initialize(params: &Object<'_>) -> Result<Hello, &'static str> {
+pub(super) fn initialize(params: &Object<'_>, piped: bool) -> Result<Hello, &'static str> {
     let asked = params.text("protocolVersion").ok_or("params.protocolVersion must be a string")?;
     let capabilities = params.get("capabilities").filter(|raw| raw.starts_with('{'));
     let capabilities = capabilities.ok_or("params.capabilities must be an object")?;
     params.object("clientInfo").ok_or("params.clientInfo must be an object")?;
     let revision =
         Revision::parse(&asked).map_or(Revision::NEWEST_LEGACY, |asked| asked.min(Revision::NEWEST_LEGACY));
-    Ok(Hello { revision, abilities: Abilities::read(capabilities) })
+    Ok(Hello { revision, abilities: Abilities::read(capabilities), piped })
 }
 
 /// In which form a client of this revision gets tool definitions (design contract, section 5, "Losses between eras").

@@ -6,47 +6,23 @@ use serde_json::{Value, json};
 
 use super::line::{Ending, Sent};
 use crate::downstream::accept::Accepts;
-use crate::downstream::{Body, Inbound, Shared, render};
+use crate::downstream::{Body, Inbound, Shared, internal_error, render};
 use crate::exchange::{Answer, Event, Failure};
 use crate::jsonrpc::{Edit, Id, Object, RpcError, Text, request, response_error, response_result};
-use crate::protocol::{ListKind, Question, Revision, code, encode_event, meta, notification};
+use crate::protocol::{ListKind, Question, Revision, code, meta, notification};
 use crate::relay::{Listing, Seat};
-
-/// A message body as JSON, or as the one event of a stream for clients that take nothing else.
-fn json_or_event(pieces: Vec<Bytes>, accepts: Accepts) -> Response<Body> {
-    match accepts {
-        Accepts::Events => {
-            let text = String::from_utf8_lossy(&pieces.concat()).into_owned();
-            render::events(futures_util::stream::iter([encode_event(None, &text)]))
-        }
-        Accepts::Both | Accepts::Json | Accepts::Nothing => render::pieces(StatusCode::OK, pieces),
-    }
-}
 
 /// A result of Weir's own.
 pub(super) fn result(id: &Id, result: &str, accepts: Accepts) -> Response<Body> {
-    json_or_event(vec![Bytes::from(response_result(id, result))], accepts)
+    render::json_or_event(vec![Bytes::from(response_result(id, result))], accepts)
 }
 
 /// The answer to `initialize` (2025-11-25, basic/lifecycle).
 pub(super) fn initialized(id: &Id, revision: Revision, seat: &Seat, accepts: Accepts) -> Response<Body> {
-    let offer = &seat.view.offer;
-    let mut capabilities = serde_json::Map::new();
-    for (has, name) in [(offer.tools, "tools"), (offer.prompts, "prompts"), (offer.resources, "resources")] {
-        if has {
-            capabilities.insert(name.to_owned(), json!({ "listChanged": true }));
-        }
-    }
-    for (has, name) in [(offer.completions, "completions"), (offer.logging, "logging")] {
-        if has {
-            capabilities.insert(name.to_owned(), json!({}));
-        }
-    }
     let mut text = Text::object();
     text.text("protocolVersion", revision.as_str());
-    text.member("capabilities", &Value::Object(capabilities).to_string());
-    let server = json!({ "name": "weir", "title": "Weir", "version": env!("CARGO_PKG_VERSION") });
-    text.member("serverInfo", &server.to_string());
+    text.member("capabilities", &seat.view.offer.to_json());
+    text.member("serverInfo", &render::server_info());
     if let Some(instructions) = &seat.view.instructions {
         text.text("instructions", instructions);
     }
@@ -64,7 +40,7 @@ pub(super) fn listing(id: &Id, seat: &Seat, listing: Listing, accepts: Accepts) 
         tail.push_str(&format!(",\"_meta\":{{\"{}\":{missing}}}", meta::WEIR_MISSING));
     }
     tail.push_str("}}");
-    json_or_event(vec![Bytes::from(head), listing.items, Bytes::from(tail)], accepts)
+    render::json_or_event(vec![Bytes::from(head), listing.items, Bytes::from(tail)], accepts)
 }
 
 fn error(status: StatusCode, id: Option<&Id>, code: i64, text: &str) -> Response<Body> {
@@ -151,15 +127,6 @@ impl Encoder<'_> {
         }
     }
 
-    /// The answer in place of one that was too large to be kept.
-    pub(super) fn lost(&self, id: &Id, tool: bool) -> (Vec<Bytes>, Ending) {
-        let text = "the result was too large to be kept while the stream was broken; the call has run";
-        if tool {
-            return (one(response_result(id, &tool_error(text))), DONE);
-        }
-        (one(response_error(Some(id), RpcError::own(code::INTERNAL, text, None).raw.get())), DONE)
-    }
-
     fn result(&self, id: &Id, answer: &Answer) -> Vec<Bytes> {
         let head = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{},"result":"#, id.as_json()));
         let knows_objects_only = self.revision >= Revision::V2025_06_18;
@@ -197,7 +164,7 @@ impl Encoder<'_> {
             }
             Failure::Refused(_) => RpcError::own(code::INTERNAL, &text, None),
             Failure::NotOffered(_) => RpcError::own(code::METHOD_NOT_FOUND, &text, None),
-            Failure::Internal => RpcError::own(code::INTERNAL, &text, None),
+            Failure::Internal => internal_error(&text),
         };
         (one(response_error(Some(id), error.raw.get())), self.ending(failure))
     }
@@ -253,6 +220,17 @@ pub(super) fn question(id: &str, revision: Revision, question: Question, params:
         text.member("params", &params);
     }
     text.close()
+}
+
+/// The answer in place of one that was too large to be kept.
+pub(super) fn lost(id: &Id, tool: bool) -> Bytes {
+    let text = "the result was too large to be kept while the stream was broken; the call has run";
+    let message = if tool {
+        response_result(id, &tool_error(text))
+    } else {
+        response_error(Some(id), RpcError::own(code::INTERNAL, text, None).raw.get())
+    };
+    Bytes::from(message)
 }
 
 fn one(text: String) -> Vec<Bytes> {

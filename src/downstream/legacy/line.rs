@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How many bytes the writer may be ahead of an attached reader.
 const AHEAD: usize = 256 * 1024;
-/// How many delivered bytes are kept, in case they did not arrive.
+/// How many delivered bytes are kept while a reader is attached, in case they did not arrive.
 const BEHIND: usize = 64 * 1024;
 /// How many bytes a session keeps for broken streams.
 pub(super) const BUDGET: usize = 1024 * 1024;
@@ -83,11 +83,25 @@ pub(super) struct Line {
     written: Notify,
     read: Notify,
     call: CancellationToken,
+    /// The last message in place of one that is too large to be kept.
+    lost: Bytes,
+}
+
+/// How an answer begins.
+#[derive(Debug)]
+pub(super) enum Head {
+    /// With its only message.
+    Whole(Sent),
+    /// With a message, or a pause, that others follow.
+    Stream,
+    /// It has ended without a message: its call was cancelled.
+    Nothing,
 }
 
 impl Line {
-    /// A stream with a reader attached. `call` cancels the call.
-    pub(super) fn new(number: u64, call: CancellationToken) -> Self {
+    /// A stream with a reader attached. `call` cancels the call; `lost` is the answer in place of one that is too
+    /// large to be kept.
+    pub(super) fn new(number: u64, call: CancellationToken, lost: Bytes) -> Self {
         let state = State {
             messages: VecDeque::new(),
             next: 1,
@@ -98,16 +112,21 @@ impl Line {
             broken: Instant::now(),
             pause: None,
         };
-        Self { number, state: Mutex::new(state), written: Notify::new(), read: Notify::new(), call }
+        Self { number, state: Mutex::new(state), written: Notify::new(), read: Notify::new(), call, lost }
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
         act(&mut self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Writes a message. Waits for an attached reader; without one, messages that do not fit `room` are dropped, and
-    /// `false` is returned.
-    pub(super) async fn write(&self, pieces: Vec<Bytes>, ending: Option<Ending>, room: usize) -> bool {
+    /// Writes a message. Waits for an attached reader; without one, a message that does not fit `room` is dropped, or
+    /// replaced where it is the last one.
+    pub(super) async fn write(
+        &self,
+        pieces: Vec<Bytes>,
+        ending: Option<Ending>,
+        room: impl FnOnce() -> usize,
+    ) {
         loop {
             let read = self.read.notified();
             let wait = self.with(|state| state.attached && !state.ended && state.unread_bytes() > AHEAD);
@@ -116,18 +135,10 @@ impl Line {
             }
             read.await;
         }
-        let fits = self.with(|state| {
-            let sent = Sent { number: state.next, pieces, ending };
-            if !state.attached && sent.len() > room {
-                return false;
-            }
-            state.next += 1;
-            state.ended = sent.ending.is_some();
-            state.messages.push_back(sent);
-            true
-        });
+        // Asked before the lock is taken: the room depends on all streams of the session, this one too.
+        let room = if self.with(|state| state.attached) { usize::MAX } else { room() };
+        self.with(|state| state.put(pieces, ending, room, &self.lost));
         self.written.notify_waiters();
-        fits
     }
 
     /// The call is over without a last message.
@@ -147,16 +158,18 @@ impl Line {
         self.written.notify_waiters();
     }
 
-    /// Waits until there is something to deliver, and says whether it is the only message there will be.
-    pub(super) async fn first(&self) -> Option<Sent> {
+    /// Waits until there is something to deliver, and says how the answer begins.
+    pub(super) async fn head(&self) -> Head {
         loop {
             let written = self.written.notified();
-            let known = self.with(|state| {
-                let first = state.messages.front().cloned();
-                (first.is_some() || state.ended || state.pause.is_some()).then_some(first)
+            let known = self.with(|state| match state.messages.front() {
+                Some(first) if first.ending.is_some() => Some(Head::Whole(first.clone())),
+                Some(_) => Some(Head::Stream),
+                None if state.pause.is_some() => Some(Head::Stream),
+                None => state.ended.then_some(Head::Nothing),
             });
             match known {
-                Some(first) => return first,
+                Some(head) => return head,
                 None => written.await,
             }
         }
@@ -185,22 +198,34 @@ impl Line {
         let epoch = self.with(|state| {
             state.epoch += 1;
             state.attached = true;
-            state.unread = from;
+            // What the client says it has seen is its word only.
+            state.unread = from.clamp(1, state.next);
             state.epoch
         });
         self.written.notify_waiters();
         epoch
     }
 
-    /// The reader of this epoch is gone.
-    pub(super) fn detach(&self, epoch: u64) {
-        self.with(|state| {
-            if state.epoch == epoch {
-                state.attached = false;
-                state.broken = Instant::now();
+    /// The reader of this epoch is gone. What is kept from now on fits into `room`. True where everything was handed
+    /// out and does not fit, so that the stream is not worth keeping.
+    pub(super) fn detach(&self, epoch: u64, room: usize) -> bool {
+        let is_spent = self.with(|state| {
+            if state.epoch != epoch {
+                return false;
             }
+            state.attached = false;
+            state.broken = Instant::now();
+            let is_spent = state.ended && state.unread >= state.next && state.kept() > room;
+            state.shrink(room, &self.lost);
+            is_spent
         });
         self.read.notify_waiters();
+        is_spent
+    }
+
+    /// Whether a last message was written.
+    pub(super) fn has_ended(&self) -> bool {
+        self.with(|state| state.ended)
     }
 
     /// The next message for the reader of this epoch.
@@ -220,7 +245,7 @@ impl Line {
 
     /// How many bytes are kept while no reader is attached.
     pub(super) fn kept(&self) -> usize {
-        self.with(|state| if state.attached { 0 } else { state.messages.iter().map(Sent::len).sum() })
+        self.with(|state| if state.attached { 0 } else { state.kept() })
     }
 
     /// Whether nobody came back in time.
@@ -235,6 +260,24 @@ impl Line {
 }
 
 impl State {
+    /// Adds a message, as far as it fits.
+    fn put(&mut self, pieces: Vec<Bytes>, ending: Option<Ending>, room: usize, lost: &Bytes) {
+        let mut sent = Sent { number: self.next, pieces, ending };
+        let fits = self.attached || sent.len() <= room;
+        match (fits, &sent.ending) {
+            (true, _) => {}
+            (false, Some(_)) => sent.pieces = vec![lost.clone()],
+            (false, None) => return,
+        }
+        self.next += 1;
+        self.ended = sent.ending.is_some();
+        self.messages.push_back(sent);
+    }
+
+    fn kept(&self) -> usize {
+        self.messages.iter().map(Sent::len).sum()
+    }
+
     fn unread_bytes(&self) -> usize {
         self.messages.iter().filter(|sent| sent.number >= self.unread).map(Sent::len).sum()
     }
@@ -252,6 +295,18 @@ impl State {
             return Some(Next::Pause(pause));
         }
         self.ended.then_some(Next::End)
+    }
+
+    /// Makes what is kept fit into `room`: the oldest messages go, and a last one that is too large is replaced.
+    fn shrink(&mut self, room: usize, lost: &Bytes) {
+        if let Some(last) = self.messages.back_mut().filter(|last| last.ending.is_some() && last.len() > room)
+        {
+            last.pieces = vec![lost.clone()];
+        }
+        let mut kept = self.kept();
+        while kept > room && self.messages.len() > 1 {
+            kept -= self.messages.pop_front().map_or(0, |oldest| oldest.len());
+        }
     }
 
     /// Forgets delivered messages beyond [`BEHIND`].

@@ -1,7 +1,8 @@
 //! One session of one client.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dashmap::DashMap;
@@ -10,11 +11,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::decode::Hello;
-use super::line::Line;
+use super::line::{BUDGET, Line};
 use crate::config::Sessions;
 use crate::exchange::{Answerer, Reaction, SessionKey};
 use crate::jsonrpc::Id;
-use crate::notify::Subscriber;
 use crate::principal::Principal;
 use crate::protocol::{Abilities, ListKind, LogLevel, Revision};
 use crate::view::Hashes;
@@ -27,20 +27,21 @@ pub(super) struct Session {
     pub(super) principal: Principal,
     /// What the client can be asked.
     pub(super) abilities: Abilities,
+    piped: bool,
     opened: Instant,
     is_initialized: AtomicBool,
     last_used: Mutex<Instant>,
-    level: Mutex<LogLevel>,
+    level: Mutex<Option<LogLevel>>,
     listed: Mutex<Hashes>,
     /// The calls that have no answer yet, by the client's id.
-    calls: DashMap<Id, CancellationToken>,
+    calls: DashMap<Id, Running>,
     /// The streams of calls, by number.
     pub(super) lines: DashMap<u64, Arc<Line>>,
     /// The questions that the client has not answered, by number.
     questions: DashMap<u64, Answerer>,
     numbers: AtomicU64,
-    standing: AtomicUsize,
-    subscriber: Mutex<Option<Arc<Subscriber>>>,
+    /// The standing streams that are open, by number.
+    standing: Mutex<BTreeSet<u64>>,
     /// Cancelled when the session ends.
     pub(super) ended: CancellationToken,
 }
@@ -52,19 +53,24 @@ impl Session {
             revision: hello.revision,
             principal,
             abilities: hello.abilities.clone(),
+            piped: hello.piped,
             opened: Instant::now(),
             is_initialized: AtomicBool::new(false),
             last_used: Mutex::new(Instant::now()),
-            level: Mutex::new(LogLevel::Debug),
+            level: Mutex::new(None),
             listed: Mutex::new(Hashes::default()),
             calls: DashMap::new(),
             lines: DashMap::new(),
             questions: DashMap::new(),
             numbers: AtomicU64::new(1),
-            standing: AtomicUsize::new(0),
-            subscriber: Mutex::new(None),
+            standing: Mutex::new(BTreeSet::new()),
             ended: CancellationToken::new(),
         }
+    }
+
+    /// Whether its streams begin with a priming event and may be closed for a while (2025-11-25, transports).
+    pub(super) fn shows_breaks(&self) -> bool {
+        self.revision == Revision::V2025_11_25 && !self.piped
     }
 
     /// Remembers that the client is there.
@@ -82,19 +88,19 @@ impl Session {
     /// Whether the session is over by itself: too old, never initialized, or idle.
     pub(super) fn has_expired(&self, limits: &Sessions) -> bool {
         let idle = self.last_used.lock().map(|last| last.elapsed()).unwrap_or(Duration::MAX);
-        let busy = self.standing.load(Ordering::Relaxed) > 0 || !self.calls.is_empty();
+        let busy = !self.standing().is_empty() || !self.calls.is_empty();
         let unfinished = !self.is_initialized.load(Ordering::Relaxed) && idle > limits.initialize;
         self.opened.elapsed() > limits.max_age || (!busy && (idle > limits.idle || unfinished))
     }
 
-    /// The least severe log message that the client wants.
-    pub(super) fn level(&self) -> LogLevel {
-        self.level.lock().map_or(LogLevel::Debug, |level| *level)
+    /// The least severe log message that the client asked for, if it asked.
+    pub(super) fn level(&self) -> Option<LogLevel> {
+        self.level.lock().map_or(None, |level| *level)
     }
 
     pub(super) fn set_level(&self, level: LogLevel) {
         if let Ok(mut own) = self.level.lock() {
-            *own = level;
+            *own = Some(level);
         }
     }
 
@@ -119,27 +125,27 @@ impl Session {
         }
     }
 
-    /// Begins a call. `None` when a call with this id is in flight.
-    pub(super) fn begin(&self, id: &Id) -> Option<CancellationToken> {
+    /// Begins a call under a number of its own. `None` when a call with this id is in flight.
+    pub(super) fn begin(&self, id: &Id, number: u64) -> Option<CancellationToken> {
         match self.calls.entry(id.clone()) {
             Entry::Occupied(_) => None,
             Entry::Vacant(place) => {
                 let token = self.ended.child_token();
-                place.insert(token.clone());
+                place.insert(Running { number, token: token.clone() });
                 Some(token)
             }
         }
     }
 
-    /// The call has ended.
-    pub(super) fn finish(&self, id: &Id) {
-        self.calls.remove(id);
+    /// The call of this number has ended, and its id is free. Another call that has the id by now is left alone.
+    pub(super) fn finish(&self, id: &Id, number: u64) {
+        self.calls.remove_if(id, |_, running| running.number == number);
     }
 
     /// The client cancels a call of its own.
     pub(super) fn cancel(&self, id: &Id) {
-        if let Some((_, token)) = self.calls.remove(id) {
-            token.cancel();
+        if let Some((_, running)) = self.calls.remove(id) {
+            running.token.cancel();
         }
     }
 
@@ -167,36 +173,48 @@ impl Session {
         self.questions.remove(&number);
     }
 
-    /// How many bytes of messages are kept for streams that are broken.
-    pub(super) fn kept(&self) -> usize {
-        self.lines.iter().map(|line| line.kept()).sum()
+    /// How many more bytes may be kept for streams that are broken.
+    pub(super) fn room(&self) -> usize {
+        BUDGET.saturating_sub(self.lines.iter().map(|line| line.kept()).sum())
     }
 
-    /// A standing stream begins; all of a session share one subscriber, so that each change goes to one of them.
-    pub(super) fn stand(
-        self: &Arc<Self>,
-        make: impl FnOnce() -> Arc<Subscriber>,
-    ) -> (Arc<Subscriber>, Standing) {
-        let count = self.standing.fetch_add(1, Ordering::Relaxed);
-        let mut held = self.subscriber.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let subscriber = match held.take() {
-            Some(shared) if count > 0 => shared,
-            Some(_) | None => make(),
-        };
-        *held = Some(Arc::clone(&subscriber));
-        (subscriber, Standing { session: Arc::clone(self) })
+    fn standing(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// A standing stream begins.
+    pub(super) fn stand(self: &Arc<Self>) -> Standing {
+        let number = self.number();
+        self.standing().insert(number);
+        Standing { session: Arc::clone(self), number }
+    }
+}
+
+/// A call that has no answer yet.
+#[derive(Debug)]
+struct Running {
+    number: u64,
+    token: CancellationToken,
 }
 
 /// A standing stream that counts as long as it is held.
 #[derive(Debug)]
 pub(super) struct Standing {
-    session: Arc<Session>,
+    pub(super) session: Arc<Session>,
+    pub(super) number: u64,
+}
+
+impl Standing {
+    /// Whether messages go to this one: of several, only the newest speaks, so that none is said twice and a dead
+    /// connection swallows none once its client has come back.
+    pub(super) fn speaks(&self) -> bool {
+        self.session.standing().last() == Some(&self.number)
+    }
 }
 
 impl Drop for Standing {
     fn drop(&mut self) {
-        self.session.standing.fetch_sub(1, Ordering::Relaxed);
+        self.session.standing().remove(&self.number);
         self.session.used();
     }
 }

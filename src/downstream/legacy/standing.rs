@@ -1,7 +1,8 @@
 //! The standing stream of a session (2025-11-25, transports, "Listening for Messages from the Server").
 //!
-//! Event ids are `STREAM.SEQ.HASH`; HASH is a short hash of the three visible lists. A client that comes back with
-//! one is told which lists changed in between, and nothing else: no log of announcements is needed.
+//! Event ids are `STREAM.SEQ.HASH`; HASH is a short hash of the three lists as this stream has announced them. A
+//! client that comes back with one is told which lists changed in between, and nothing else: no log of
+//! announcements is needed.
 
 use std::sync::Arc;
 
@@ -9,41 +10,36 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::Response;
 
+use super::RETRY;
 use super::session::{Session, Standing};
-use super::shows_breaks;
-use crate::downstream::modern::with_comments;
-use crate::downstream::{Body, Inbound, Shared, render};
+use crate::downstream::render::{self, with_comments};
+use crate::downstream::{Body, Inbound, Shared, until};
 use crate::jsonrpc::request;
-use crate::notify::{Changes, Subscriber};
-use crate::protocol::{encode_event, encode_priming};
+use crate::notify::{Changes, Subscriber, Subscription};
+use crate::protocol::{ListKind, encode_event, encode_priming};
+use crate::relay::Seat;
 use crate::view::Hashes;
-
-use super::calls::RETRY;
 
 /// Opens the stream. `last` is what the client sent as `Last-Event-ID`.
 pub(super) fn open(
     shared: &Arc<Shared>,
     session: &Arc<Session>,
     inbound: &Inbound,
-    last: Option<&str>,
+    (seat, last): (&Seat, Option<&str>),
 ) -> Response<Body> {
-    let seat = shared.seat(&inbound.route, &inbound.principal);
     let now = seat.view.hashes;
     let seen = last.and_then(|last| told_before(last, now)).unwrap_or_else(|| session.seen(now));
-    let make = || {
-        let rights = inbound.principal.rights.clone();
-        shared.hub.subscribe(Subscriber::new(Arc::clone(&seat.route), rights, Changes::ALL, seen))
-    };
-    let (subscriber, standing) = session.stand(make);
+    let rights = inbound.principal.rights.clone();
+    let subscriber = Subscriber::new(Arc::clone(&seat.route), rights, Changes::ALL, seen);
     let open = Open {
         shared: Arc::clone(shared),
-        session: Arc::clone(session),
-        subscriber,
-        number: session.number(),
+        subscription: shared.hub.subscribe(subscriber),
+        standing: session.stand(),
+        told: seen,
         sequence: 0,
-        _standing: standing,
+        until: inbound.principal.until,
     };
-    let priming = shows_breaks(session.revision).then(|| encode_priming(&open.event_id(), RETRY));
+    let priming = session.shows_breaks().then(|| encode_priming(&open.event_id(), RETRY));
     let rest = stream::unfold(open, Open::next);
     render::events(with_comments(stream::iter(priming).chain(rest)))
 }
@@ -69,39 +65,50 @@ fn shortened(hash: u64) -> u32 {
 
 struct Open {
     shared: Arc<Shared>,
-    session: Arc<Session>,
-    subscriber: Arc<Subscriber>,
-    number: u64,
+    subscription: Subscription,
+    standing: Standing,
+    /// The lists as this stream has announced them.
+    told: Hashes,
     sequence: u64,
-    _standing: Standing,
+    until: Option<i64>,
 }
 
 impl Open {
     fn event_id(&self) -> String {
-        let told = self.subscriber.told();
         format!(
             "{}.{}.{:08x}{:08x}{:08x}",
-            self.number,
+            self.standing.number,
             self.sequence,
-            shortened(told.tools),
-            shortened(told.prompts),
-            shortened(told.resources)
+            shortened(self.told.tools),
+            shortened(self.told.prompts),
+            shortened(self.told.resources)
         )
     }
 
-    /// Waits for changes; ends with the session or when Weir ends its streams.
+    /// Waits for changes; ends with the session, with its token, or when Weir ends its streams.
     async fn next(mut self) -> Option<(Bytes, Self)> {
-        // Cancel-safe: no branch takes anything until it is ready.
-        let changes = tokio::select! {
-            () = self.shared.ending.cancelled() => return None,
-            () = self.session.ended.cancelled() => return None,
-            changes = self.subscriber.changed() => changes,
-        };
-        let mut events = Vec::new();
-        for kind in changes.kinds() {
-            self.sequence += 1;
-            events.push(encode_event(Some(&self.event_id()), &request(None, kind.changed(), "")));
+        loop {
+            // Cancel-safe: no branch takes anything until it is ready.
+            let (changes, now) = tokio::select! {
+                () = self.shared.ending.cancelled() => return None,
+                () = self.standing.session.ended.cancelled() => return None,
+                () = until(self.until) => return None,
+                changes = self.subscription.changed() => changes,
+            };
+            if !self.standing.speaks() {
+                continue;
+            }
+            let mut events = Vec::new();
+            for kind in changes.kinds() {
+                self.sequence += 1;
+                match kind {
+                    ListKind::Tools => self.told.tools = now.tools,
+                    ListKind::Prompts => self.told.prompts = now.prompts,
+                    ListKind::Resources | ListKind::Templates => self.told.resources = now.resources,
+                }
+                events.push(encode_event(Some(&self.event_id()), &request(None, kind.changed(), "")));
+            }
+            return Some((Bytes::from(events.concat()), self));
         }
-        Some((Bytes::from(events.concat()), self))
     }
 }

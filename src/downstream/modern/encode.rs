@@ -1,36 +1,24 @@
 //! Answers in the words of 2026-07-28. The one place that turns a failure into bytes for modern clients.
 
-use std::time::Duration;
-
 use bytes::Bytes;
-use futures_util::StreamExt as _;
-use futures_util::stream::{self, Stream};
+use futures_util::stream;
 use http::{Response, StatusCode, header};
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
 
 use crate::downstream::accept::Accepts;
-use crate::downstream::{Body, Inbound, Shared, render};
+use crate::downstream::{Body, Inbound, Shared, internal_error, render};
 use crate::exchange::{Answer, Event, Failure};
 use crate::jsonrpc::{Edit, Id, Object, RpcError, Text, request, response_error, response_result};
-use crate::protocol::{Method, Revision, code, comment, encode_event, meta, notification};
+use crate::protocol::{Method, Revision, code, encode_event, meta, notification};
 use crate::relay::{Listing, Seat};
 
 use super::parking::Parked;
 use super::rounds::{Outcome, Round};
 
-/// After this much silence a stream gets a comment.
-pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
-
-/// `serverInfo` of Weir as raw JSON.
-fn server_info() -> String {
-    json!({ "name": "weir", "title": "Weir", "version": env!("CARGO_PKG_VERSION") }).to_string()
-}
-
 /// The `_meta` of an answer that Weir writes itself.
 fn own_meta(missing: Option<&str>) -> String {
     let mut text = Text::object();
-    text.member(meta::SERVER_INFO, &server_info());
+    text.member(meta::SERVER_INFO, &render::server_info());
     if let Some(missing) = missing {
         text.member(meta::WEIR_MISSING, missing);
     }
@@ -43,34 +31,21 @@ fn cache_hints(text: &mut Text, seat: &Seat) {
 }
 
 /// `server/discover` (2026-07-28, server/discover).
-pub(super) fn discover(id: &Id, seat: &Seat) -> Response<Body> {
-    let offer = &seat.view.offer;
-    let mut capabilities = serde_json::Map::new();
-    for (has, name) in [(offer.tools, "tools"), (offer.prompts, "prompts"), (offer.resources, "resources")] {
-        if has {
-            capabilities.insert(name.to_owned(), json!({ "listChanged": true }));
-        }
-    }
-    if offer.completions {
-        capabilities.insert("completions".to_owned(), json!({}));
-    }
-    if offer.logging {
-        capabilities.insert("logging".to_owned(), json!({}));
-    }
+pub(super) fn discover(id: &Id, seat: &Seat, accepts: Accepts) -> Response<Body> {
     let mut text = Text::object();
     text.text("resultType", "complete");
     text.member("supportedVersions", &json!([Revision::NEWEST.as_str()]).to_string());
-    text.member("capabilities", &Value::Object(capabilities).to_string());
+    text.member("capabilities", &seat.view.offer.to_json());
     if let Some(instructions) = &seat.view.instructions {
         text.text("instructions", instructions);
     }
     cache_hints(&mut text, seat);
     text.member("_meta", &own_meta(seat.view.missing.as_deref()));
-    render::json(StatusCode::OK, response_result(id, &text.close()))
+    result(id, &text.close(), accepts)
 }
 
 /// One page of a list. The items are not copied.
-pub(super) fn listing(id: &Id, seat: &Seat, listing: Listing) -> Response<Body> {
+pub(super) fn listing(id: &Id, seat: &Seat, listing: Listing, accepts: Accepts) -> Response<Body> {
     let mut tail = Text::object();
     if let Some(next) = &listing.next {
         tail.text("nextCursor", next);
@@ -82,22 +57,7 @@ pub(super) fn listing(id: &Id, seat: &Seat, listing: Listing) -> Response<Body> 
     let tail = tail.strip_prefix('{').unwrap_or_default();
     let head = format!(r#"{{"jsonrpc":"2.0","id":{},"result":{{"{}":["#, id.as_json(), listing.kind.member());
     let pieces = vec![Bytes::from(head), listing.items, Bytes::from(format!("],{tail}}}"))];
-    render::pieces(StatusCode::OK, pieces)
-}
-
-/// An answer of Weir's own for a client that may take nothing but event streams.
-pub(super) fn own(response: Response<Body>, accepts: Accepts) -> Response<Body> {
-    if accepts != Accepts::Events || response.status() != StatusCode::OK {
-        return response;
-    }
-    match response.into_body() {
-        Body::Pieces(pieces) => {
-            let pieces: Vec<Bytes> = pieces.into();
-            let text = String::from_utf8_lossy(&pieces.concat()).into_owned();
-            render::events(stream::iter([encode_event(None, &text)]))
-        }
-        body @ Body::Stream(_) => Response::new(body),
-    }
+    render::json_or_event(pieces, accepts)
 }
 
 /// A JSON-RPC error of Weir's own.
@@ -184,7 +144,7 @@ fn failed(failure: &Failure, tool: bool) -> Result<String, RpcError> {
         }
         Failure::NotOffered(_) => Err(RpcError::own(code::METHOD_NOT_FOUND, &text, None)),
         Failure::Refused(_) => Err(RpcError::own(code::INTERNAL, &text, None)),
-        Failure::Internal => Err(RpcError::own(code::INTERNAL, &text, None)),
+        Failure::Internal => Err(internal_error(&text)),
     }
 }
 
@@ -242,8 +202,8 @@ pub(super) fn response(request: &Inbound, round: &Round, event: Event) -> Respon
 }
 
 /// A raw result as a whole response.
-pub(super) fn result(id: &Id, result: &str) -> Response<Body> {
-    render::json(StatusCode::OK, response_result(id, result))
+pub(super) fn result(id: &Id, result: &str, accepts: Accepts) -> Response<Body> {
+    render::json_or_event(vec![Bytes::from(response_result(id, result))], accepts)
 }
 
 /// A result with its envelope, without copying it. A result of the legacy era gets `resultType` in front.
@@ -253,6 +213,18 @@ fn result_pieces(id: &Id, method: Method, answer: &Answer) -> Vec<Bytes> {
     pieces.extend(typed(method, answer));
     pieces.push(Bytes::from_static(b"}"));
     pieces
+}
+
+/// A read that must not be shared, whatever its upstream says.
+fn private(result: &str) -> String {
+    let Some(object) = Object::open(result) else { return result.to_owned() };
+    let mut edit = Edit::new().set("cacheScope", "\"private\"");
+    for (key, value) in [("resultType", "\"complete\""), ("ttlMs", "0")] {
+        if object.get(key).is_none() {
+            edit = edit.first(key, value);
+        }
+    }
+    edit.apply(&object)
 }
 
 /// The result with the members that this revision demands and its upstream did not write. Reads get the hints that
@@ -273,6 +245,9 @@ fn typed(method: Method, answer: &Answer) -> Vec<Bytes> {
         ("ttlMs", r#""ttlMs":0"#, reads),
         ("cacheScope", r#""cacheScope":"private""#, reads),
     ];
+    if reads && !answer.shareable && result.contains("public") {
+        return vec![Bytes::from(private(result))];
+    }
     let mut first = String::from("{");
     for (key, member, _) in wanted.iter().filter(|(_, _, wanted)| *wanted) {
         if has(key) {
@@ -308,7 +283,7 @@ pub(super) fn stream(round: Round, first: Option<Outcome>, call: Option<Parked>)
         let event = text.map_or_else(Bytes::new, |text| encode_event(None, &text));
         Some((event, (!ends).then_some((round, None, slot))))
     });
-    render::events(with_comments(rest))
+    render::events(render::with_comments(rest))
 }
 
 /// One event as a message of the stream.
@@ -329,19 +304,4 @@ fn message(round: &Round, event: Event) -> Option<String> {
         },
     };
     Some(text)
-}
-
-/// Adds a comment after each stretch of silence.
-pub(in crate::downstream) fn with_comments(
-    messages: impl Stream<Item = Bytes> + Send + 'static,
-) -> impl Stream<Item = Bytes> + Send {
-    let messages: std::pin::Pin<Box<dyn Stream<Item = Bytes> + Send>> = Box::pin(messages);
-    stream::unfold(messages, |mut messages| async move {
-        // Cancel-safe: `next` of a boxed stream takes nothing until it is ready.
-        match timeout_at(Instant::now() + KEEP_ALIVE, messages.next()).await {
-            Ok(Some(message)) => Some((message, messages)),
-            Ok(None) => None,
-            Err(_) => Some((comment(), messages)),
-        }
-    })
 }

@@ -8,9 +8,9 @@ use http::{Response, StatusCode};
 use serde_json::json;
 
 use super::encode;
-use crate::downstream::{Body, Inbound, Shared, render};
+use crate::downstream::{Body, Inbound, Shared, render, until};
 use crate::jsonrpc::{Id, Object, Text, request, response_result};
-use crate::notify::{Changes, Subscriber};
+use crate::notify::{Changes, Subscriber, Subscription};
 use crate::protocol::{code, encode_event, meta, notification};
 use crate::relay::Seat;
 
@@ -34,10 +34,10 @@ pub(super) fn open(
     let wanted = wanted(&filter, seat);
     let subscriber =
         Subscriber::new(Arc::clone(&seat.route), inbound.principal.rights.clone(), wanted, seat.view.hashes);
-    let subscriber = shared.hub.subscribe(subscriber);
+    let subscription = shared.hub.subscribe(subscriber);
     let acknowledged = encode_event(None, &acknowledgement(id, wanted));
-    let changes = changes(Arc::clone(shared), subscriber, id.clone());
-    render::events(encode::with_comments(stream::iter([acknowledged]).chain(changes)))
+    let changes = changes(Arc::clone(shared), subscription, id.clone(), inbound.principal.until);
+    render::events(render::with_comments(stream::iter([acknowledged]).chain(changes)))
 }
 
 /// The list kinds that were asked for and that this route serves.
@@ -90,21 +90,20 @@ fn change(id: &Id, method: &str) -> String {
 /// What happens on the stream after the acknowledgement.
 fn changes(
     shared: Arc<Shared>,
-    subscriber: Arc<Subscriber>,
+    subscription: Subscription,
     id: Id,
+    end: Option<i64>,
 ) -> impl futures_util::Stream<Item = Bytes> + Send + 'static {
-    stream::unfold(Some((shared, subscriber, id)), |state| async move {
-        let (shared, subscriber, id) = state?;
+    stream::unfold(Some((shared, subscription, id)), move |state| async move {
+        let (shared, subscription, id) = state?;
         // Cancel-safe: both branches take nothing until they are ready.
         tokio::select! {
-            () = shared.ending.cancelled() => {
-                let last = encode_event(None, &completion(&id));
-                Some((last, None))
-            }
-            changes = subscriber.changed() => {
+            () = shared.ending.cancelled() => Some((encode_event(None, &completion(&id)), None)),
+            () = until(end) => Some((encode_event(None, &completion(&id)), None)),
+            (changes, _) = subscription.changed() => {
                 let messages: Vec<Bytes> =
                     changes.kinds().map(|kind| encode_event(None, &change(&id, kind.changed()))).collect();
-                Some((Bytes::from(messages.concat()), Some((shared, subscriber, id))))
+                Some((Bytes::from(messages.concat()), Some((shared, subscription, id))))
             }
         }
     })

@@ -137,6 +137,11 @@ impl Parking {
         Self { places, numbers: AtomicU64::new(0), limits, tasks: tasks.child("parked calls"), gauge }
     }
 
+    /// How many calls are parked.
+    pub(in crate::downstream) fn count(&self) -> usize {
+        self.places.len()
+    }
+
     /// Whether there is room for one more call of this principal.
     pub(super) fn has_room(&self, subject: &Subject) -> bool {
         let own = self.places.iter().filter(|place| place.subject == *subject).count();

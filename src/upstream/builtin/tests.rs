@@ -18,6 +18,7 @@ fn asked(method: Method, name: &str, arguments: &Value, progress: bool) -> Call 
         params: json!({ "name": name, "arguments": arguments }).to_string(),
         progress_token: progress.then(|| "\"p\"".to_owned()),
         log_level: None,
+        log_asked: false,
         mirrored: Vec::new(),
         mirrors: false,
         forwarded: http::HeaderMap::new(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::shared::Shared;
-use crate::exchange::{Answer, Call, Emitter, Event, Reason};
+use crate::exchange::{Answer, Call, Emitter, Event, Reason, Reply, running};
 use crate::protocol::Method;
 use crate::upstream::conversation::{Audience, Told};
 use crate::upstream::fault::{Cure, Fault};
@@ -21,12 +21,26 @@ const BREATH: Duration = Duration::from_millis(100);
 /// How long a call waits for a new listing.
 const RELISTED: Duration = Duration::from_secs(5);
 
-/// Runs a call.
-pub(super) async fn run(shared: Arc<Shared>, metrics: Metrics, call: Call, emitter: Emitter) -> Event {
+/// The reply of a call. Its time runs from now on, whether or not its events are taken.
+pub(super) fn start(shared: &Arc<Shared>, metrics: &Metrics, call: Call) -> Reply {
+    let pace = Arc::new(Pace::start(step(shared, &call), shared.upstream.timeout.call_max));
+    let (of_link, metrics, of_call) = (Arc::clone(shared), metrics.clone(), Arc::clone(&pace));
+    let (reply, call) = running(move |emitter| run(of_link, metrics, call, (emitter, of_call)));
+    shared.clock.watch(pace, &call);
+    reply
+}
+
+async fn run(
+    shared: Arc<Shared>,
+    metrics: Metrics,
+    call: Call,
+    (emitter, pace): (Emitter, Arc<Pace>),
+) -> Event {
     let timer = metrics.started(&shared.upstream.name, call.method);
-    let last = match within_time(&shared, &metrics, call, &emitter).await {
+    let reporting = Reporting { emitter: &emitter, pace: &pace };
+    let last = match within_time(&shared, &metrics, call, reporting).await {
         Ok((Told::Result(result), stateless)) => {
-            Event::Result(Answer { result, stateless, free_output: false })
+            Event::Result(Answer { result, stateless, shareable: false, free_output: false })
         }
         Ok((Told::Asks(result), _)) => Event::Asks(result),
         Ok((Told::Error(error), _)) => Event::Error(error),
@@ -40,6 +54,7 @@ pub(super) async fn run(shared: Arc<Shared>, metrics: Metrics, call: Call, emitt
 }
 
 /// Where a call's events go, and what they do to its time.
+#[derive(Clone, Copy)]
 struct Reporting<'a> {
     emitter: &'a Emitter,
     pace: &'a Pace,
@@ -49,14 +64,13 @@ async fn within_time(
     shared: &Shared,
     metrics: &Metrics,
     call: Call,
-    emitter: &Emitter,
+    reporting: Reporting<'_>,
 ) -> Result<(Told, bool), Fault> {
-    let pace = Pace::start(step(shared, &call), shared.upstream.timeout.call_max);
     tokio::select! {
         biased;
-        told = attempts(shared, metrics, call, Reporting { emitter, pace: &pace }) => told,
-        () = pace.over() => {
-            Err(Fault { reason: Reason::TimedOut, may_have_run: pace.is_written() })
+        told = attempts(shared, metrics, call, reporting) => told,
+        () = reporting.pace.over() => {
+            Err(Fault { reason: Reason::TimedOut, may_have_run: reporting.pace.is_written() })
         }
     }
 }

@@ -8,6 +8,7 @@ use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 
+use super::clock::Clock;
 use crate::catalog::Inventory;
 use crate::config::Upstream;
 use crate::exchange::{Failure, Lost, Reason, SessionKey};
@@ -41,6 +42,7 @@ pub(super) struct Facts {
 pub(in crate::upstream) struct Shared {
     pub(super) upstream: Arc<Upstream>,
     pub(super) gate: Gate,
+    pub(super) clock: Clock,
     pub(super) facts: watch::Sender<Facts>,
     /// A call has a reason to think that the upstream is gone, or other than it was.
     pub(super) doubt: Notify,
@@ -75,7 +77,13 @@ impl Shared {
         let facts = watch::channel(facts).0;
         let doubts_revision = AtomicBool::new(false);
         let (doubt, changed, answered) = (Notify::new(), Notify::new(), Notify::new());
-        Arc::new(Self { upstream, gate, facts, doubt, doubts_revision, changed, answered })
+        let clock = Clock::default();
+        Arc::new(Self { upstream, gate, clock, facts, doubt, doubts_revision, changed, answered })
+    }
+
+    /// Ends calls at their time whose clients take no events, until its task is cancelled.
+    pub(in crate::upstream) async fn watch_time(self: Arc<Self>) {
+        self.clock.run().await;
     }
 
     /// Who is spoken to, or why nobody is.

@@ -82,19 +82,9 @@ pub(in crate::upstream) fn mirror(annotations: &[ParamHeader], params: &str) -> 
     };
     annotations
         .iter()
-        .filter_map(|annotation| Some((annotation.header.clone(), mirrored(annotation, arguments)?)))
+        .filter_map(|annotation| {
+            let value = annotation.value(arguments)?;
+            Some((annotation.header.clone(), headers::encode(&value)))
+        })
         .collect()
-}
-
-fn mirrored(annotation: &ParamHeader, arguments: &str) -> Option<String> {
-    let mut value = arguments;
-    for key in &annotation.path {
-        value = Object::open(value)?.get(key)?;
-    }
-    let plain = match value.as_bytes().first()? {
-        b'"' => serde_json::from_str::<String>(value).ok()?,
-        b't' | b'f' | b'-' | b'0'..=b'9' => value.to_owned(),
-        _ => return None,
-    };
-    Some(headers::encode(&plain))
 }

@@ -1,7 +1,7 @@
 //! The standing stream of a modern upstream: `subscriptions/listen` for the lists that it has.
 //!
 //! An upstream without that method (404, -32601) is listed from time to time instead. A stream that ends, in good
-//! order or not, is opened again with back-off.
+//! order or not, and one that cannot be opened for any other reason, is opened again with back-off.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use super::encode::Outgoing;
 use super::{Peer, refused};
 use crate::exchange::Reason;
-use crate::jsonrpc::{Object, Text};
-use crate::protocol::{ListKind, Method, Offer, notification};
+use crate::jsonrpc::{Object, RpcError, Text};
+use crate::protocol::{ListKind, Method, Offer, code, notification};
 use crate::upstream::announce::{Announcer, Hearing};
 use crate::upstream::backoff;
 use crate::upstream::capabilities::LISTING_CAPABILITIES;
@@ -41,7 +41,7 @@ pub(in crate::upstream) async fn listen(peer: Arc<Peer>, announcer: Announcer) {
         let since = Instant::now();
         match once(&peer, &params, &announcer).await {
             Ended::Refused => return announcer.set(Hearing::Refused),
-            Ended::Unreachable => {
+            Ended::Failed => {
                 announcer.set(Hearing::Broken);
                 failures += 1;
             }
@@ -56,7 +56,7 @@ pub(in crate::upstream) async fn listen(peer: Arc<Peer>, announcer: Announcer) {
 
 enum Ended {
     Refused,
-    Unreachable,
+    Failed,
     Closed,
 }
 
@@ -79,19 +79,19 @@ async fn once(peer: &Peer, params: &str, announcer: &Announcer) -> Ended {
         capabilities: LISTING_CAPABILITIES,
         mirrored: &[],
     };
-    let Ok(answered) = peer.leg.send(&talk, &outgoing).await else { return Ended::Unreachable };
+    let Ok(answered) = peer.leg.send(&talk, &outgoing).await else { return Ended::Failed };
     if !answered.is_success() {
         return match refused(&talk, answered).await {
-            Ok(Told::Error(_) | Told::Result(_) | Told::Asks(_)) => Ended::Refused,
-            Err(Fault { reason: Reason::Status(429 | 500..) | Reason::Credential, .. }) => Ended::Unreachable,
-            Err(_) => Ended::Refused,
+            Ok(Told::Error(error)) => declined(&error),
+            Err(Fault { reason: Reason::Status(404), .. }) => Ended::Refused,
+            Ok(Told::Result(_) | Told::Asks(_)) | Err(_) => Ended::Failed,
         };
     }
-    let Ok(mut messages) = Messages::of(answered) else { return Ended::Refused };
+    let Ok(mut messages) = Messages::of(answered) else { return Ended::Failed };
     match tokio::time::timeout(ACKNOWLEDGED, acknowledged(&mut messages)).await {
         Ok(Some(Ok(agreed))) => announcer.set(Hearing::Open { all: covers(&peer.offer, &agreed) }),
         Ok(Some(Err(ended))) => return ended,
-        Ok(None) | Err(_) => return Ended::Closed,
+        Ok(None) | Err(_) => return Ended::Failed,
     }
     while let Ok(Some(message)) = messages.next().await {
         match read(&message) {
@@ -116,12 +116,17 @@ async fn acknowledged(messages: &mut Messages) -> Option<Result<String, Ended>> 
                 let params = Object::open(&params)?;
                 return Some(Ok(params.get("notifications").unwrap_or("{}").to_owned()));
             }
-            Ok(Incoming::Error { .. }) => return Some(Err(Ended::Refused)),
+            Ok(Incoming::Error { error, .. }) => return Some(Err(declined(&error))),
             Ok(Incoming::Result { .. }) => return Some(Err(Ended::Closed)),
             Ok(Incoming::Notice { .. } | Incoming::Question { .. }) | Err(_) => {}
         }
     }
     None
+}
+
+/// What an error says: the upstream has no such stream, or has trouble with it now.
+fn declined(error: &RpcError) -> Ended {
+    if error.code == code::METHOD_NOT_FOUND { Ended::Refused } else { Ended::Failed }
 }
 
 fn covers(offer: &Offer, agreed: &str) -> bool {

@@ -439,7 +439,7 @@ async fn the_log_level_of_a_session_is_the_most_verbose_that_was_wanted() {
     .await;
     fixture.up().await;
     for level in [None, Some(LogLevel::Error), Some(LogLevel::Info), Some(LogLevel::Warning)] {
-        fixture.result(Call { log_level: level, ..call("echo", "{}") }).await;
+        fixture.result(Call { log_level: level, log_asked: true, ..call("echo", "{}") }).await;
     }
     let levels = fixture.server.of("logging/setLevel");
     let levels: Vec<&str> =
@@ -461,7 +461,9 @@ async fn a_batch_of_2025_03_26_is_taken_apart() {
     })
     .await;
     fixture.up().await;
-    let found = fixture.events(Call { log_level: Some(LogLevel::Debug), ..call("echo", "{}") }).await;
+    let found = fixture
+        .events(Call { log_level: Some(LogLevel::Debug), log_asked: true, ..call("echo", "{}") })
+        .await;
     assert!(matches!(&found[..], [Event::Log(LogLevel::Error, _), Event::Result(_)]), "{found:?}");
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 
-use super::server::{Answer, Piece, Seen, error, events, result};
+use super::server::{Answer, Piece, Seen, empty, error, events, json, result};
 use super::support::{Fixture, call, modern};
 use crate::exchange::{Call, Event, Reason};
 use crate::protocol::{ListKind, LogLevel, Method, headers};
@@ -64,6 +64,7 @@ async fn the_params_pass_byte_for_byte_beside_weirs_own_members() {
     call.params =
         r#"{"name":"echo","_meta":{"x/y":[1],"traceparent":"t"},"arguments":{"n":1},"more":null}"#.to_owned();
     call.log_level = Some(LogLevel::Warning);
+    call.log_asked = true;
     call.progress_token = Some("5".to_owned());
     fixture.result(call).await;
     let seen = fixture.server.seen().pop().unwrap();
@@ -110,6 +111,7 @@ async fn events_come_in_order_and_foreign_ones_are_dropped() {
     let mut call = call("echo", "{}");
     call.progress_token = Some("\"tok\"".to_owned());
     call.log_level = Some(LogLevel::Info);
+    call.log_asked = true;
     let found: Vec<String> = fixture
         .events(call)
         .await
@@ -348,6 +350,33 @@ async fn a_stream_that_ends_is_opened_again_and_what_was_missed_is_listed() {
     fixture.up().await;
     fixture.server.saw("subscriptions/listen", 2).await;
     fixture.server.saw("tools/list", 2).await;
+}
+
+#[tokio::test]
+async fn a_stream_that_cannot_be_opened_now_is_tried_again() {
+    let troubles: [fn(&Seen) -> Answer; 5] = [
+        |seen| error(seen, 200, -32603, "busy"),
+        |seen| error(seen, 400, -32603, "busy"),
+        |seen| json(200, format!("{{\"id\":{}", seen.id())),
+        |_| events(&["no"], None),
+        |_| empty(405),
+    ];
+    for trouble in troubles {
+        let fixture = Fixture::start(move |seen| match seen.method().as_str() {
+            "subscriptions/listen" if seen.number < 4 => trouble(seen),
+            _ => listening(seen, vec![Piece::Hold]),
+        })
+        .await;
+        fixture.up().await;
+        fixture.server.saw("subscriptions/listen", 2).await;
+    }
+    let fixture = Fixture::start(|seen| match seen.method().as_str() {
+        "subscriptions/listen" => error(seen, 200, -32601, "Method not found"),
+        _ => listening(seen, Vec::new()),
+    })
+    .await;
+    fixture.up().await;
+    fixture.server.saw("subscriptions/listen", 1).await;
 }
 
 #[tokio::test]

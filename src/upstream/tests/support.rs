@@ -140,6 +140,7 @@ pub(super) fn call(tool: &str, arguments: &str) -> Call {
         params: format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#),
         progress_token: None,
         log_level: None,
+        log_asked: false,
         mirrored: Vec::new(),
         mirrors: false,
         forwarded: http::HeaderMap::new(),
