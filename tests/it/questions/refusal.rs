@@ -89,5 +89,6 @@ fn t084_a_question_on_no_calls_stream_is_refused(side: Side) {
         assert_eq!(code.as_deref(), Some("-32601"));
     }
     assert!(stream.until_quiet(Duration::from_millis(200)).is_empty(), "no client sees it");
-    assert_eq!(client.converse(ask("alpha", "form", "m")).answer.said().len(), answers([""]).len() + 48);
+    let talk = client.converse(ask("alpha", "form", "m"));
+    assert_eq!(talk.answer.said(), answers([&talk.asked[0].accept()]), "calls can ask all the same");
 }
