@@ -1,5 +1,6 @@
 //! An upstream asks the client of a call, and the answer reaches who asked: in every pair of eras.
 
+mod code;
 mod crowd;
 mod parking;
 mod refusal;

@@ -233,7 +233,8 @@ fn check(holds: bool, fault: impl FnOnce() -> String) -> Trial {
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, wanted: T) -> Trial {
-    check(found == wanted, || format!("{what}: {found:?} instead of {wanted:?}"))
+    let equal = found == wanted;
+    check(equal, move || format!("{what}: {found:?} instead of {wanted:?}"))
 }
 
 /// Every item of a list, all pages followed, and how many pages there were.

@@ -29,23 +29,13 @@ pub(super) fn compare() {
 /// The page. Every cell was found to be as expected before, so it is written from the expectations.
 fn text() -> String {
     let mut text = HEAD.to_owned();
-    let mut reasons: Vec<&str> = Vec::new();
+    let mut reasons = Vec::new();
     for client in REVISIONS {
         text.push_str(&format!("\n## Clients of {client}\n\n| Upstream | {} |\n", REVISIONS.join(" | ")));
         text.push_str(&format!("|---|{}\n", "---|".repeat(REVISIONS.len())));
         for feature in Feature::ALL {
-            let cells = REVISIONS.map(|upstream| {
-                let (word, reason) = match expected(feature, Pair { client, upstream }) {
-                    Expected::Works => return "yes".to_owned(),
-                    Expected::Impossible(reason) => ("–", reason),
-                    Expected::NotYet(reason) => ("not yet", reason),
-                };
-                let place = reasons.iter().position(|known| *known == reason).unwrap_or_else(|| {
-                    reasons.push(reason);
-                    reasons.len() - 1
-                });
-                format!("{word} ({})", place + 1)
-            });
+            let cells =
+                REVISIONS.map(|upstream| cell(expected(feature, Pair { client, upstream }), &mut reasons));
             text.push_str(&format!("| {} | {} |\n", feature.name(), cells.join(" | ")));
         }
     }
@@ -54,6 +44,20 @@ fn text() -> String {
         text.push_str(&format!("{number}. {}\n", capital(reason)));
     }
     text
+}
+
+/// The words of a cell, with the number of its reason.
+fn cell(expected: Expected, reasons: &mut Vec<&'static str>) -> String {
+    let (word, reason) = match expected {
+        Expected::Works => return "yes".to_owned(),
+        Expected::Impossible(reason) => ("–", reason),
+        Expected::NotYet(reason) => ("not yet", reason),
+    };
+    if !reasons.contains(&reason) {
+        reasons.push(reason);
+    }
+    let place = reasons.iter().take_while(|known| **known != reason).count();
+    format!("{word} ({})", place + 1)
 }
 
 /// A sentence of a phrase.

@@ -4,7 +4,8 @@ use std::sync::Barrier;
 use std::thread;
 
 use super::{EVERYTHING, able, ask};
-use crate::support::{Pair, Proxy, pairs};
+use crate::support::client::Question;
+use crate::support::{Client, Pair, Proxy, pairs};
 
 pairs! { answers_never_cross_between_two_hundred_clients }
 
@@ -23,23 +24,22 @@ fn answers_never_cross_between_two_hundred_clients(pair: Pair) {
             scope.spawn(move || {
                 let client = able(weir, pair.client, EVERYTHING);
                 barrier.wait();
-                let own = format!("canary {number}");
-                let call = ask("alpha", "form,sampling;form", &own).id("1").progress("1");
-                let talk = client.converse(call);
-                assert_eq!(talk.asked.len(), 3);
-                assert!(
-                    talk.asked.iter().all(|question| question.marker() == own),
-                    "{own}: {:?}",
-                    talk.asked
-                );
-                let accepted: Vec<String> = talk.asked.iter().map(|question| question.accept()).collect();
-                assert_eq!(talk.answer.said(), format!("[{}]", accepted.join(",")));
-                for progress in talk.answer.before.iter().filter(|m| m.method() == "notifications/progress") {
-                    assert_eq!(progress.raw(&["params", "progressToken"]), Some("1"));
-                    assert_eq!(progress.raw(&["params", "message"]), Some(format!("\"{own}\"").as_str()));
-                }
+                own_only(&client, &format!("canary {number}"));
             });
         }
     });
     assert_eq!(alpha.violations(), Vec::<String>::new());
+}
+
+/// A call in which everything that comes back must be the client's own.
+fn own_only(client: &Client, own: &str) {
+    let talk = client.converse(ask("alpha", "form,sampling;form", own).id("1").progress("1"));
+    assert_eq!(talk.asked.len(), 3);
+    assert!(talk.asked.iter().all(|question| question.marker() == own), "{own}: {:?}", talk.asked);
+    let accepted: Vec<String> = talk.asked.iter().map(Question::accept).collect();
+    assert_eq!(talk.answer.said(), format!("[{}]", accepted.join(",")));
+    for progress in talk.answer.before.iter().filter(|m| m.method() == "notifications/progress") {
+        assert_eq!(progress.raw(&["params", "progressToken"]), Some("1"));
+        assert_eq!(progress.raw(&["params", "message"]), Some(format!("\"{own}\"").as_str()));
+    }
 }

@@ -64,9 +64,12 @@ fn c127_a_state_is_good_for_one_caller_and_call(upstream: Side) {
         let answer = who.ask(call.again(&given, Some(state)));
         assert_eq!(answer.code(), -32602, "{what}: {answer:?}");
     };
-    let last = if state.ends_with('A') { "B" } else { "A" };
-    let altered = json::quote(&format!("{}{last}", &state[..state.len() - 1]));
-    let middle = json::quote(&format!("{}{last}{}", &state[..40], &state[41..]));
+    let other_letter = |at: usize| {
+        let swap = |c: char| if c == 'A' { 'B' } else { 'A' };
+        let letters = state.chars().enumerate().map(|(place, c)| if place == at { swap(c) } else { c });
+        json::quote(&letters.collect::<String>())
+    };
+    let (middle, altered) = (other_letter(40), other_letter(state.len() - 1));
     refused(&client, "altered", call.clone(), &middle);
     refused(&client, "altered at the end", call.clone(), &altered);
     refused(&client, "not one of Weir's", call.clone(), "\"[\\\"alpha\\\",0]\"");

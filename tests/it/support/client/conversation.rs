@@ -48,8 +48,6 @@ pub(crate) enum Reaction {
     Result(String),
     /// It answers with this raw error (legacy only; a modern client leaves the answer out).
     Error(String),
-    /// It does not answer.
-    Silence,
 }
 
 /// A call with its questions.
@@ -84,7 +82,6 @@ impl Client {
             match react(&question) {
                 Reaction::Result(raw) => assert_eq!(self.respond(&question.key, "result", &raw), 202),
                 Reaction::Error(raw) => assert_eq!(self.respond(&question.key, "error", &raw), 202),
-                Reaction::Silence => {}
             }
             asked.push(question);
         });
@@ -106,7 +103,7 @@ impl Client {
                 .iter()
                 .filter_map(|question| match react(question) {
                     Reaction::Result(raw) => Some(format!("{}:{raw}", json::quote(&question.key))),
-                    Reaction::Error(_) | Reaction::Silence => None,
+                    Reaction::Error(_) => None,
                 })
                 .collect();
             conversation.asked.extend(questions);

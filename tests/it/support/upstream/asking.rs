@@ -115,20 +115,26 @@ fn on_stream(plan: &Plan, request: &Request, wire: &mut Wire<'_>) {
             ids.push(id);
         }
         for id in ids {
-            let answer = loop {
-                if let Some(answer) = wire.shared.take_answer(&key, id) {
-                    break answer;
-                }
-                let gone = wire.pause(Duration::from_millis(5));
-                if gone != Gone::No {
-                    wire.shared.note_gone(request.number, gone);
-                    return wire.abort();
-                }
-            };
+            let Some(answer) = answer(&key, id, request, wire) else { return };
             said.push(answer);
         }
     }
     wire.say(request, &format!("[{}]", said.join(",")));
+}
+
+/// Waits for the answer to a question; `None` where the call is given up before.
+fn answer(key: &str, id: u64, request: &Request, wire: &mut Wire<'_>) -> Option<String> {
+    loop {
+        if let Some(answer) = wire.shared.take_answer(key, id) {
+            return Some(answer);
+        }
+        let gone = wire.pause(Duration::from_millis(5));
+        if gone != Gone::No {
+            wire.shared.note_gone(request.number, gone);
+            wire.abort();
+            return None;
+        }
+    }
 }
 
 /// The state of the rounds so far travels with the client: the number of the round and the answers.

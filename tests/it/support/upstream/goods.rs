@@ -5,6 +5,7 @@ use crate::support::{Side, json};
 
 /// What a fake server offers.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "independent capabilities, as the wire has them")]
 pub(super) struct Goods {
     pub(super) tools: Vec<String>,
     pub(super) prompts: Vec<String>,
