@@ -7,12 +7,14 @@
 //! Invariant: for one upstream the plan is injective and depends on the *set* of its names only, never on order.
 
 mod publish;
+mod uri;
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
 pub use publish::{Characters, NameRules, Published, Separator};
+pub use uri::{mark_uri, unmark_uri};
 
 /// Why a text is not the name that was wanted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

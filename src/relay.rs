@@ -6,11 +6,13 @@
 
 mod execute;
 mod inquiry;
+mod links;
 mod list;
 mod locate;
 mod metrics;
 mod mirror;
 mod plan;
+mod probe;
 mod record;
 
 use std::sync::Arc;
@@ -18,6 +20,8 @@ use std::sync::Arc;
 pub use list::{ListCall, Listing};
 pub use metrics::Metrics;
 
+use links::Given;
+use locate::{Finder, Target};
 use record::Record;
 
 use crate::catalog::Snapshot;
@@ -46,6 +50,7 @@ pub struct Relay {
     views: Arc<Views>,
     upstreams: Set,
     keyring: Arc<Keyring>,
+    given: Arc<Given>,
     metrics: Metrics,
 }
 
@@ -53,7 +58,7 @@ impl Relay {
     /// Puts the relay together.
     #[must_use]
     pub fn new(views: Arc<Views>, upstreams: Set, keyring: Arc<Keyring>, metrics: Metrics) -> Self {
-        Self { views, upstreams, keyring, metrics }
+        Self { views, upstreams, keyring, given: Arc::default(), metrics }
     }
 
     /// Where this principal stands on a route, at this snapshot.
@@ -78,9 +83,11 @@ impl Relay {
     #[must_use]
     pub fn call(&self, seat: &Seat, call: Call) -> Reply {
         let mut record = self.record(seat, call.method);
-        let plan = match plan::plan(seat, call) {
-            Ok(plan) => plan,
-            Err(failure) => return record.watch(failed(failure)),
+        let read = (call.method == Method::ResourcesRead).then(|| call.clone());
+        let plan = match (plan::plan(seat, &self.given, call), read) {
+            (Ok(plan), _) => plan,
+            (Err(Failure::Unknown { .. }), Some(read)) => return record.watch(self.probe(seat, &read)),
+            (Err(failure), _) => return record.watch(failed(failure)),
         };
         record.goes_to(&plan.upstream);
         match self.upstreams.link(&plan.upstream) {
@@ -97,12 +104,25 @@ impl Relay {
         }
     }
 
+    /// Asks upstreams for a URI that no list, template or earlier result leads to.
+    fn probe(&self, seat: &Seat, call: &Call) -> Reply {
+        let candidates = probe::candidates(seat, &call.caller.principal.rights);
+        let plans = candidates.into_iter().filter_map(|name| {
+            let link = self.upstreams.link(&name)?;
+            let plan =
+                plan::toward(seat, &self.given, call.clone(), Target::unlisted(name, &call.name)).ok()?;
+            Some((link, plan))
+        });
+        probe::first_found(plans.collect(), call.name.clone())
+    }
+
     /// Whether a caller may make a call, as [`Relay::call`] would decide it.
     ///
     /// # Errors
     /// What the client is told instead.
     pub fn permits(&self, seat: &Seat, call: &Call) -> Result<(), Failure> {
-        locate::locate(&seat.view, call).map(|_target| ())
+        let subject = &call.caller.principal.subject;
+        Finder { view: &seat.view, given: &self.given, subject }.locate(call).map(|_target| ())
     }
 
     fn record(&self, seat: &Seat, method: Method) -> Record {

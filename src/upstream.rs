@@ -34,11 +34,13 @@ mod reading;
 mod set;
 mod status;
 mod way;
+mod wishes;
 
 pub use link::Link;
 pub use metrics::Metrics;
 pub use set::{Set, StartError};
 pub use status::{LastError, Status};
+pub use wishes::{Standing, Watching};
 
 #[cfg(test)]
 mod tests;

@@ -17,6 +17,7 @@ pub use cache::Views;
 pub use pages::Form;
 
 use crate::catalog::Item;
+use crate::names::UpstreamName;
 use crate::policy::Class;
 use crate::principal::Scope;
 use crate::protocol::{ListKind, Offer};
@@ -69,6 +70,8 @@ pub struct View {
     pub generation: u64,
     /// A hash of each visible list; order does not count.
     pub hashes: Hashes,
+    /// The visible upstreams, in file order.
+    pub upstreams: Vec<UpstreamName>,
     /// The merged capabilities of the visible upstreams.
     pub offer: Offer,
     /// The merged instructions, if there are any.

@@ -1,13 +1,13 @@
 //! From inventories to the catalog. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::item::hash;
 use super::{Catalog, Entry, Inventories, Item, LeftOut};
 use crate::config::{Config, Upstream};
 use crate::jsonrpc::{Edit, Object};
-use crate::names::{LocalName, Published};
+use crate::names::{LocalName, Published, UpstreamName};
 use crate::protocol::{ListKind, meta};
 
 /// An item before it is known whether it keeps its name.
@@ -39,6 +39,7 @@ pub fn build(config: &Config, inventories: &Inventories) -> Catalog {
     }
     for kind in ListKind::ALL {
         let candidates = candidates(config, inventories, kind);
+        let candidates = told_apart(kind, candidates);
         let (items, lost) = settle(kind, &candidates);
         catalog.left_out.extend(lost);
         catalog.put(kind, items);
@@ -84,11 +85,26 @@ fn publish(config: &Config, upstream: &Upstream, kind: ListKind, entries: &[&Arc
     }
 }
 
+/// URIs that two upstreams publish: that of the later one in the file gets its label. A claim lasts while the upstream
+/// offers it, also while it is lost.
+fn told_apart(kind: ListKind, mut candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+    match kind {
+        ListKind::Tools | ListKind::Prompts => return candidates,
+        ListKind::Resources | ListKind::Templates => {}
+    }
+    let mut owners: HashMap<&str, &UpstreamName> = HashMap::new();
+    for candidate in &mut candidates {
+        let upstream = &candidate.upstream.name;
+        let owner = *owners.entry(candidate.entry.local.as_str()).or_insert(upstream);
+        if owner != upstream {
+            candidate.published = Published::marked(&candidate.entry.local, upstream);
+        }
+    }
+    candidates
+}
+
 /// Gives each name to one candidate; the others are left out.
-fn settle(
-    kind: ListKind,
-    candidates: &[Candidate<'_>],
-) -> (Vec<Arc<Item>>, Vec<(crate::names::UpstreamName, LeftOut)>) {
+fn settle(kind: ListKind, candidates: &[Candidate<'_>]) -> (Vec<Arc<Item>>, Vec<(UpstreamName, LeftOut)>) {
     let mut winners: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, candidate) in candidates.iter().enumerate() {
         let name = candidate.published.name.as_str();
@@ -115,7 +131,7 @@ fn settle(
 }
 
 fn item(kind: ListKind, candidate: &Candidate<'_>) -> Item {
-    let raw = definition(candidate);
+    let raw = definition(kind, candidate);
     let output = (kind == ListKind::Tools).then(|| Object::open(&raw)).flatten();
     let has_output = output.as_ref().is_some_and(|tool| tool.get("outputSchema").is_some());
     let object_typed = output
@@ -138,14 +154,14 @@ fn item(kind: ListKind, candidate: &Candidate<'_>) -> Item {
 }
 
 /// The definition as clients get it: the upstream's bytes with the published name.
-fn definition(candidate: &Candidate<'_>) -> Arc<str> {
+fn definition(kind: ListKind, candidate: &Candidate<'_>) -> Arc<str> {
     let published = candidate.published.name.as_str();
     let raw = &candidate.entry.raw;
     let Some(object) = Object::open(raw) else { return Arc::clone(raw) };
     if candidate.published.full.is_none() && candidate.entry.local.as_str() == published {
         return Arc::clone(raw);
     }
-    let mut edit = Edit::new().set("name", serde_json::Value::from(published).to_string());
+    let mut edit = Edit::new().set(kind.key(), serde_json::Value::from(published).to_string());
     if let Some(full) = &candidate.published.full {
         let full = serde_json::Value::from(full.as_str()).to_string();
         let inner = object.object("_meta").unwrap_or_default();

@@ -120,3 +120,37 @@ fn an_output_schema_that_is_no_object_has_a_form_without_it() {
     assert!(items[0].free_output && !items[1].free_output);
     assert_eq!(items[1].object_output, None);
 }
+
+#[test]
+fn c081_a_uri_that_two_publish_is_told_apart_by_file_order() {
+    let resource = |uri: &str| {
+        let raw = format!(r#"{{"uri":"{uri}","name":"n"}}"#);
+        Arc::new(Entry {
+            local: LocalName::new(uri),
+            raw: raw.as_str().into(),
+            ..(*tool(r#"{"name":"x"}"#)).clone()
+        })
+    };
+    let with = |uris: &[&str]| match up(&[]) {
+        Presence::Up { inventory } => {
+            let resources = uris.iter().map(|uri| resource(uri)).collect();
+            Presence::Up { inventory: Arc::new(Inventory { resources, ..(*inventory).clone() }) }
+        }
+        other => other,
+    };
+    let rows = [("a", with(&["file:///x", "file:///own"])), ("b", with(&["file:///x"]))];
+    let catalog = build(&config(TWO), &inventories(&rows));
+    let published: Vec<(&str, &str, &str)> = catalog
+        .list(ListKind::Resources)
+        .iter()
+        .map(|item| (item.upstream.as_str(), item.name.as_str(), &*item.raw))
+        .collect();
+    assert_eq!(
+        published,
+        [
+            ("b", "file:///x", r#"{"uri":"file:///x","name":"n"}"#),
+            ("a", "file://a+/x", r#"{"uri":"file://a+/x","name":"n"}"#),
+            ("a", "file:///own", r#"{"uri":"file:///own","name":"n"}"#),
+        ]
+    );
+}

@@ -165,6 +165,7 @@ pub struct Notify {
 
 /// One upstream.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches, as the file has them")]
 pub struct Upstream {
     /// Its name.
     pub name: UpstreamName,
@@ -196,6 +197,8 @@ pub struct Upstream {
     pub concurrency: Concurrency,
     /// Sizes.
     pub limits: UpstreamLimits,
+    /// Whether it is asked for URIs that no list or template holds.
+    pub probe: bool,
     /// How often it is listed again where it cannot announce changes.
     pub refresh: Duration,
     /// How long a lost upstream keeps its place in the lists.

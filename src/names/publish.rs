@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::{LocalName, NameError, Namespace, QualifiedName};
+use super::{LocalName, NameError, Namespace, QualifiedName, UpstreamName, mark_uri};
 
 /// What stands between namespace and local name: 1 to 4 of `[A-Za-z0-9_.-]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -152,5 +152,11 @@ impl Published {
     #[must_use]
     pub fn unchanged(local: &LocalName) -> Self {
         Self { name: QualifiedName(local.as_str().into()), full: None }
+    }
+
+    /// A URI or URI template with the label of its upstream.
+    #[must_use]
+    pub fn marked(local: &LocalName, upstream: &UpstreamName) -> Self {
+        Self { name: QualifiedName(mark_uri(local.as_str(), upstream).into()), full: None }
     }
 }

@@ -102,3 +102,19 @@ proptest! {
         assert_eq!(forward, backward);
     }
 }
+
+#[test]
+fn c081_equal_uris_get_a_label_and_keep_their_scheme() {
+    let beta: UpstreamName = "io.beta_2".parse().expect("a name");
+    let cases = [
+        ("file:///a.txt", "file://io.beta-2+/a.txt"),
+        ("ui://panel/main", "ui://io.beta-2+panel/main"),
+        ("custom:opaque?x=1#f", "custom:io.beta-2+opaque?x=1#f"),
+        ("db://{table}/{id}", "db://io.beta-2+{table}/{id}"),
+    ];
+    for (own, marked) in cases {
+        assert_eq!(super::mark_uri(own, &beta), marked);
+        assert_eq!(super::unmark_uri(marked, &beta).as_deref(), Some(own));
+        assert_eq!(super::unmark_uri(own, &beta), None);
+    }
+}

@@ -39,6 +39,7 @@ fn upstream(trust_annotations: bool, classes: Classes) -> Upstream {
         timeout: Timeouts { connect: second, call: second, call_max: second, tools: Vec::new() },
         concurrency: Concurrency { calls: None, writes: None, queue: 0 },
         limits: UpstreamLimits { answer: 0, tools: 0, list_bytes: 0, pages: 0 },
+        probe: true,
         refresh: second,
         withdraw_after: second,
         idle: second,

@@ -122,6 +122,10 @@ pub mod notification {
     pub const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
     /// The resource list or the template list changed.
     pub const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
+    /// A resource was updated.
+    pub const UPDATED: &str = "notifications/resources/updated";
+    /// The roots of a client changed (legacy).
+    pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
     /// The first message on a `subscriptions/listen` stream.
     pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 }

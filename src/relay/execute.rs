@@ -2,17 +2,22 @@
 
 use futures_util::StreamExt as _;
 
-use crate::exchange::{Event, Reply};
-use crate::jsonrpc::{Edit, Object};
-use crate::protocol::meta;
+use super::links::Links;
+use crate::exchange::{Event, Failure, Reply};
+use crate::jsonrpc::{Edit, Object, RpcError};
+use crate::protocol::{ListKind, code, meta};
 
 /// What the relay knows of a result before it comes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Marks {
     /// Its structured content may be something else than an object.
     pub(super) free_output: bool,
     /// It depends on nothing that belongs to the caller.
     pub(super) shareable: bool,
+    /// The URI that is read, as the client asked for it.
+    pub(super) read: Option<String>,
+    /// How URIs in it are published; `None` where it holds none.
+    pub(super) links: Option<Links>,
 }
 
 /// Puts the client's progress token back, drops progress that nobody asked for, and marks results whose structured
@@ -26,17 +31,30 @@ pub(super) fn rewritten(reply: Reply, token: Option<String>, marks: Marks) -> Re
             Event::Result(mut answer) => {
                 answer.free_output = marks.free_output && answer.stateless;
                 answer.shareable = marks.shareable;
+                if let Some(links) = &marks.links {
+                    answer.result = links.published(answer.result);
+                }
                 Some(Event::Result(answer))
             }
+            Event::Error(error) => Some(known_or_not(error, marks.read.as_deref())),
             other @ (Event::Log(..)
             | Event::Paused(_)
             | Event::Inquiry(_)
             | Event::Asks(_)
-            | Event::Error(_)
             | Event::Failed(_)) => Some(other),
         };
         std::future::ready(event)
     }))
+}
+
+/// An upstream that does not know a resource is answered for in Weir's own words, the same as for a hidden one.
+fn known_or_not(error: RpcError, read: Option<&str>) -> Event {
+    match read {
+        Some(uri) if matches!(error.code, code::LEGACY_RESOURCE_NOT_FOUND | code::INVALID_PARAMS) => {
+            Event::Failed(Failure::Unknown { kind: ListKind::Resources, name: uri.to_owned() })
+        }
+        Some(_) | None => Event::Error(error),
+    }
 }
 
 fn with_token(params: &str, token: &str) -> Option<String> {

@@ -2,95 +2,132 @@
 
 use std::sync::Arc;
 
+use super::links::Given;
 use crate::catalog::Item;
 use crate::exchange::{Call, Failure};
 use crate::jsonrpc::Object;
+use crate::names::{UpstreamName, unmark_uri};
 use crate::policy::Class;
+use crate::principal::Subject;
 use crate::protocol::{ListKind, Method};
 use crate::view::{Found, Shown, View};
 
-/// An item that the caller may use, and the name or URI to send.
+/// What a call means, and how its upstream calls it.
 #[derive(Debug)]
 pub(super) struct Target {
-    pub(super) item: Arc<Item>,
+    pub(super) upstream: UpstreamName,
+    /// The item that is named or matched; none for a URI that the caller was given in a result.
+    pub(super) item: Option<Arc<Item>>,
     pub(super) class: Class,
     pub(super) local: String,
 }
 
 impl Target {
+    /// A URI at an upstream that may know it.
+    pub(super) fn unlisted(upstream: UpstreamName, uri: &str) -> Self {
+        let local = unmark_uri(uri, &upstream).unwrap_or_else(|| uri.to_owned());
+        Self { upstream, item: None, class: Class::Read, local }
+    }
+
     fn of(shown: &Shown) -> Self {
-        Self { item: Arc::clone(&shown.item), class: shown.class, local: shown.item.local().to_owned() }
-    }
-}
-
-/// Finds what a call names.
-///
-/// # Errors
-/// Unknown or hidden names, missing scopes, methods that name nothing.
-pub(super) fn locate(view: &View, call: &Call) -> Result<Target, Failure> {
-    match call.method {
-        Method::ToolsCall => named(view, ListKind::Tools, &call.name),
-        Method::PromptsGet => named(view, ListKind::Prompts, &call.name),
-        Method::ResourcesRead => resource(view, &call.name),
-        Method::Complete => reference(view, call),
-        Method::Initialize
-        | Method::Ping
-        | Method::Discover
-        | Method::Listen
-        | Method::List(_)
-        | Method::ResourcesSubscribe
-        | Method::ResourcesUnsubscribe
-        | Method::SetLevel => Err(Failure::NotOffered(call.method.as_str())),
-    }
-}
-
-fn named(view: &View, kind: ListKind, name: &str) -> Result<Target, Failure> {
-    match view.find(kind, name) {
-        Found::Shown(shown) => Ok(Target::of(shown)),
-        Found::StepUp(scopes) => Err(Failure::NeedsScopes(scopes.to_vec())),
-        Found::Nothing => Err(Failure::Unknown { kind, name: name.to_owned() }),
-    }
-}
-
-/// A resource by the lists, else by the template that fits best (design contract, section 4).
-fn resource(view: &View, uri: &str) -> Result<Target, Failure> {
-    let unknown = match named(view, ListKind::Resources, uri) {
-        Err(unknown @ Failure::Unknown { .. }) => unknown,
-        found => return found,
-    };
-    // Of equal ones the first in the list wins, and lists are in file order: `max_by_key` would take the last.
-    let mut best: Option<(usize, &Shown)> = None;
-    for shown in view.list(ListKind::Templates) {
-        let Some(literal) = fits(shown.item.local(), uri) else { continue };
-        if best.is_none_or(|(most, _)| literal > most) {
-            best = Some((literal, shown));
+        Self {
+            upstream: shown.item.upstream.clone(),
+            item: Some(Arc::clone(&shown.item)),
+            class: shown.class,
+            local: shown.item.local().to_owned(),
         }
     }
-    match best {
-        Some((_, shown)) => Ok(Target { local: uri.to_owned(), ..Target::of(shown) }),
-        None => Err(unknown),
-    }
 }
 
-/// What `completion/complete` refers to.
-fn reference(view: &View, call: &Call) -> Result<Target, Failure> {
-    let refuse = || Failure::InvalidParams("params.ref must name a prompt or a resource template".to_owned());
-    let params = Object::open(&call.params).ok_or_else(refuse)?;
-    let reference = params.object("ref").ok_or_else(refuse)?;
-    match reference.text("type").as_deref() {
-        Some("ref/prompt") => named(view, ListKind::Prompts, &reference.text("name").ok_or_else(refuse)?),
-        Some("ref/resource") => {
-            let uri = reference.text("uri").ok_or_else(refuse)?;
-            named(view, ListKind::Templates, &uri).or_else(|_unlisted| resource(view, &uri))
+/// Where a caller looks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Finder<'f> {
+    pub(super) view: &'f View,
+    pub(super) given: &'f Given,
+    pub(super) subject: &'f Subject,
+}
+
+impl Finder<'_> {
+    /// Finds what a call names.
+    ///
+    /// # Errors
+    /// Unknown or hidden names, missing scopes, methods that name nothing.
+    pub(super) fn locate(&self, call: &Call) -> Result<Target, Failure> {
+        match call.method {
+            Method::ToolsCall => self.named(ListKind::Tools, &call.name),
+            Method::PromptsGet => self.named(ListKind::Prompts, &call.name),
+            Method::ResourcesRead | Method::ResourcesSubscribe => self.resource(&call.name),
+            Method::Complete => self.reference(call),
+            Method::Initialize
+            | Method::Ping
+            | Method::Discover
+            | Method::Listen
+            | Method::List(_)
+            | Method::ResourcesUnsubscribe
+            | Method::SetLevel => Err(Failure::NotOffered(call.method.as_str())),
         }
-        _ => Err(refuse()),
+    }
+
+    fn named(&self, kind: ListKind, name: &str) -> Result<Target, Failure> {
+        match self.view.find(kind, name) {
+            Found::Shown(shown) => Ok(Target::of(shown)),
+            Found::StepUp(scopes) => Err(Failure::NeedsScopes(scopes.to_vec())),
+            Found::Nothing => Err(Failure::Unknown { kind, name: name.to_owned() }),
+        }
+    }
+
+    /// A resource by the lists, else by what this principal was given, else by the template that fits best (design
+    /// contract, section 4).
+    fn resource(&self, uri: &str) -> Result<Target, Failure> {
+        match self.named(ListKind::Resources, uri) {
+            Err(unknown @ Failure::Unknown { .. }) => {
+                self.was_given(uri).or_else(|| self.matched(uri)).ok_or(unknown)
+            }
+            found => found,
+        }
+    }
+
+    fn was_given(&self, uri: &str) -> Option<Target> {
+        let upstream = self.view.upstreams.iter().find(|name| self.given.knows(self.subject, name, uri))?;
+        Some(Target::unlisted(upstream.clone(), uri))
+    }
+
+    fn matched(&self, uri: &str) -> Option<Target> {
+        // Of equal ones the first in the list wins, and lists are in file order: `max_by_key` would take the last.
+        let mut best: Option<(usize, &Shown)> = None;
+        for shown in self.view.list(ListKind::Templates) {
+            let Some(literal) = fits(&shown.item.name, uri) else { continue };
+            if best.is_none_or(|(most, _)| literal > most) {
+                best = Some((literal, shown));
+            }
+        }
+        let (_, shown) = best?;
+        let is_marked = shown.item.name != shown.item.local();
+        let own = is_marked.then(|| unmark_uri(uri, &shown.item.upstream)).flatten();
+        Some(Target { local: own.unwrap_or_else(|| uri.to_owned()), ..Target::of(shown) })
+    }
+
+    /// What `completion/complete` refers to.
+    fn reference(&self, call: &Call) -> Result<Target, Failure> {
+        let refuse =
+            || Failure::InvalidParams("params.ref must name a prompt or a resource template".to_owned());
+        let params = Object::open(&call.params).ok_or_else(refuse)?;
+        let reference = params.object("ref").ok_or_else(refuse)?;
+        match reference.text("type").as_deref() {
+            Some("ref/prompt") => self.named(ListKind::Prompts, &reference.text("name").ok_or_else(refuse)?),
+            Some("ref/resource") => {
+                let uri = reference.text("uri").ok_or_else(refuse)?;
+                self.named(ListKind::Templates, &uri).or_else(|_unlisted| self.resource(&uri))
+            }
+            _ => Err(refuse()),
+        }
     }
 }
 
 /// Whether a URI is an expansion of a URI template (RFC 6570), and how many of its characters the template fixes.
 /// Simple expressions match up to the next `/`, reserved ones (`{+x}`, `{#x}`, `{/x}`) and queries match anything.
 /// Linear in the length of the URI for each expression.
-fn fits(template: &str, uri: &str) -> Option<usize> {
+pub(super) fn fits(template: &str, uri: &str) -> Option<usize> {
     let mut rest = uri;
     let mut literal = 0;
     let mut parts = template;

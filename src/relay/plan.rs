@@ -1,7 +1,10 @@
 //! What will be done for a call. Pure.
 
+use std::sync::Arc;
+
 use super::execute::Marks;
-use super::locate::locate;
+use super::links::{Given, Links};
+use super::locate::{Finder, Target};
 use super::{Seat, mirror};
 use crate::catalog::Item;
 use crate::config::{Access, Upstream};
@@ -9,6 +12,7 @@ use crate::exchange::{Call, Failure};
 use crate::jsonrpc::{Edit, Object};
 use crate::names::UpstreamName;
 use crate::policy::Class;
+use crate::principal::Subject;
 use crate::protocol::{ListKind, Method, meta};
 
 /// One upstream, and the call as it goes there.
@@ -26,25 +30,66 @@ pub(super) struct Plan {
 ///
 /// # Errors
 /// What the client is told instead: unknown or hidden names, missing scopes, headers that differ from the body.
-pub(super) fn plan(seat: &Seat, mut call: Call) -> Result<Plan, Failure> {
-    let target = locate(&seat.view, &call)?;
-    let item = &target.item;
-    let upstream = seat.snapshot.config.upstreams.iter().find(|up| up.name == item.upstream);
+pub(super) fn plan(seat: &Seat, given: &Arc<Given>, call: Call) -> Result<Plan, Failure> {
+    let subject = &call.caller.principal.subject;
+    let target = Finder { view: &seat.view, given, subject }.locate(&call)?;
+    toward(seat, given, call, target)
+}
+
+/// Writes a call in the words of the upstream that it goes to.
+///
+/// # Errors
+/// As [`plan`], for a target that is known.
+pub(super) fn toward(
+    seat: &Seat,
+    given: &Arc<Given>,
+    mut call: Call,
+    target: Target,
+) -> Result<Plan, Failure> {
+    let subject = call.caller.principal.subject.clone();
+    let upstream = seat.snapshot.config.upstreams.iter().find(|up| up.name == target.upstream);
     let upstream = upstream.ok_or(Failure::Internal)?;
-    if call.method == Method::Complete && !completes(seat, &item.upstream) {
+    if call.method == Method::Complete && !completes(seat, &target.upstream) {
         return Err(Failure::NotOffered("completion"));
     }
     let params = Object::open(&call.params).ok_or(Failure::Internal)?;
-    call.mirrored = mirror::outgoing(&item.entry.mirrored, params.get("arguments"), &call)?;
+    let item = target.item.as_ref();
+    let annotations = item.map_or(&[][..], |item| item.entry.mirrored.as_slice());
+    call.mirrored = mirror::outgoing(annotations, params.get("arguments"), &call)?;
     call.params = rewritten(&params, call.method, &target.local);
-    call.name.clone_from(&target.local);
-    call.repeatable = repeatable(target.class, item);
+    let asked = std::mem::replace(&mut call.name, target.local);
+    call.repeatable = repeatable(target.class, item.map(AsRef::as_ref));
     call.forwarded = forwarded(upstream, &call);
     let progress_token = call.progress_token.clone();
     let open = matches!(seat.snapshot.config.access, Access::Open);
-    let shareable = open && upstream.forward_headers.is_empty();
-    let marks = Marks { free_output: item.free_output, shareable };
-    Ok(Plan { upstream: item.upstream.clone(), call, progress_token, marks })
+    let marks = Marks {
+        free_output: item.is_some_and(|item| item.free_output),
+        shareable: open && upstream.forward_headers.is_empty(),
+        read: (call.method == Method::ResourcesRead).then_some(asked),
+        links: links(seat, given, &target.upstream, subject),
+    };
+    Ok(Plan { upstream: target.upstream, call, progress_token, marks })
+}
+
+/// How URIs in the results of an upstream are looked at; not at all where it has no resources.
+fn links(seat: &Seat, given: &Arc<Given>, upstream: &UpstreamName, subject: Subject) -> Option<Links> {
+    let inventory = seat.snapshot.inventories.get(upstream)?.inventory()?;
+    if !inventory.offer.resources {
+        return None;
+    }
+    let marked = |kind: ListKind| -> Vec<(String, String)> {
+        let own = seat.snapshot.catalog.list(kind).iter().filter(|item| item.upstream == *upstream);
+        own.filter(|item| item.name != item.local())
+            .map(|item| (item.local().to_owned(), item.name.clone()))
+            .collect()
+    };
+    Some(Links {
+        given: Arc::clone(given),
+        subject,
+        upstream: upstream.clone(),
+        resources: marked(ListKind::Resources),
+        templates: marked(ListKind::Templates),
+    })
 }
 
 fn completes(seat: &Seat, upstream: &UpstreamName) -> bool {
@@ -74,8 +119,9 @@ fn rewritten(params: &Object<'_>, method: Method, local: &str) -> String {
 }
 
 /// Whether a call that may have run can be sent again (design contract, section 6, "Repeating").
-fn repeatable(class: Class, item: &Item) -> bool {
-    item.kind != ListKind::Tools || class == Class::Read || item.entry.idempotent_hint == Some(true)
+fn repeatable(class: Class, item: Option<&Item>) -> bool {
+    let Some(item) = item.filter(|item| item.kind == ListKind::Tools) else { return true };
+    class == Class::Read || item.entry.idempotent_hint == Some(true)
 }
 
 /// The client's headers that the operator lets through to this upstream.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Seat;
-use super::plan::plan;
+use super::plan::{Plan, plan};
 use crate::catalog::tests::{config, inventories, tool};
 use crate::catalog::{Entry, Inventory, ParamHeader, Presence, Snapshot, build};
 use crate::exchange::{Call, Caller, Failure};
@@ -45,6 +45,10 @@ fn seat() -> Seat {
     Seat { snapshot, route, view }
 }
 
+fn planned(call: Call) -> Result<Plan, Failure> {
+    plan(&seat(), &Arc::default(), call)
+}
+
 fn call(method: Method, name: &str, params: &str) -> Call {
     Call {
         method,
@@ -70,7 +74,7 @@ fn call(method: Method, name: &str, params: &str) -> Call {
 #[test]
 fn c043_only_the_name_and_the_legs_own_meta_change() {
     let params = format!(r#"{{"arguments":{{"id":9007199254740993, "x":1.0}},"name":"a__slow_one",{META}}}"#);
-    let plan = plan(&seat(), call(Method::ToolsCall, "a__slow_one", &params)).expect("a plan");
+    let plan = planned(call(Method::ToolsCall, "a__slow_one", &params)).expect("a plan");
     assert_eq!(plan.upstream.as_str(), "a");
     assert_eq!(plan.call.name, "slow.one");
     assert_eq!(
@@ -83,8 +87,7 @@ fn c043_only_the_name_and_the_legs_own_meta_change() {
 
 #[test]
 fn c051_absent_arguments_stay_absent() {
-    let plan =
-        plan(&seat(), call(Method::ToolsCall, "a__slow_one", r#"{"name":"a__slow_one"}"#)).expect("a plan");
+    let plan = planned(call(Method::ToolsCall, "a__slow_one", r#"{"name":"a__slow_one"}"#)).expect("a plan");
     assert_eq!(plan.call.params, r#"{"name":"slow.one"}"#);
 }
 
@@ -92,15 +95,14 @@ fn c051_absent_arguments_stay_absent() {
 fn c116_t038_names_that_are_not_published_are_unknown() {
     for name in ["nope", "", "a__", "__slow_one", "slow.one", "A__slow_one", "a__slow_one ", "a__a__slow_one"]
     {
-        let failed = plan(&seat(), call(Method::ToolsCall, name, "{}")).expect_err("no plan");
+        let failed = planned(call(Method::ToolsCall, name, "{}")).expect_err("no plan");
         assert_eq!(failed, Failure::Unknown { kind: ListKind::Tools, name: name.to_owned() }, "{name}");
     }
 }
 
 #[test]
 fn c082_prompts_are_planned_by_their_own_list() {
-    let plan =
-        plan(&seat(), call(Method::PromptsGet, "a__slow_one", r#"{"name":"a__slow_one"}"#)).expect("a plan");
+    let plan = planned(call(Method::PromptsGet, "a__slow_one", r#"{"name":"a__slow_one"}"#)).expect("a plan");
     assert_eq!((plan.call.name.as_str(), plan.call.repeatable), ("slow.one", true));
 }
 
@@ -108,7 +110,7 @@ fn mirrored(arguments: &str, sent: &[(&str, &str)], mirrors: bool) -> Result<Vec
     let mut call = call(Method::ToolsCall, "a__q", &format!(r#"{{"name":"a__q","arguments":{arguments}}}"#));
     call.mirrored = sent.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     call.mirrors = mirrors;
-    plan(&seat(), call).map(|plan| plan.call.mirrored).map_err(|failure| failure.label().to_owned())
+    planned(call).map(|plan| plan.call.mirrored).map_err(|failure| failure.label().to_owned())
 }
 
 #[test]

@@ -34,6 +34,15 @@ pub(super) struct Audience<'a> {
     pub(super) changed: &'a Notify,
 }
 
+/// What to do with messages beside the answer that only the side which knows the era understands.
+#[derive(Clone, Copy)]
+pub(super) struct Beside<'a> {
+    /// Makes an inquiry of a question, or answers it.
+    pub(super) question: &'a (dyn Fn(Asked) -> Option<Inquiry> + Sync),
+    /// Takes the params of the news that a resource was updated.
+    pub(super) updated: &'a (dyn Fn(&str) + Sync),
+}
+
 /// A request and its id towards the upstream, which is its progress token too. A request of Weir's own has no
 /// audience: nobody hears of its progress.
 #[derive(Debug)]
@@ -90,7 +99,7 @@ impl Conversation<'_> {
     pub(super) async fn hear(
         &self,
         messages: &mut Messages,
-        question: impl Fn(Asked) -> Option<Inquiry>,
+        beside: Beside<'_>,
     ) -> Result<Option<Told>, Fault> {
         let is_document = messages.is_document();
         while let Some(message) = messages.next().await? {
@@ -100,8 +109,11 @@ impl Conversation<'_> {
                 Incoming::Error { id, error } if self.is_answer(id.as_ref(), is_document) => {
                     return Ok(Some(Told::Error(error)));
                 }
+                Incoming::Notice { method, params } if method == notification::UPDATED => {
+                    (beside.updated)(&params);
+                }
                 Incoming::Notice { method, params } => self.notice(&method, params).await,
-                Incoming::Question(asked) => self.inquire(question(asked)).await,
+                Incoming::Question(asked) => self.inquire((beside.question)(asked)).await,
                 Incoming::Result { .. } | Incoming::Error { .. } => {}
             }
         }

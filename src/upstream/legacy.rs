@@ -4,6 +4,7 @@
 //! whose session turns out to be forgotten is missed with the cure of sending it again, in a new one. A call that is
 //! given up (dropped, timed out) is cancelled with `notifications/cancelled` and the id that the upstream saw.
 
+mod attend;
 mod handshake;
 mod outstanding;
 mod pool;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 
-use super::conversation::{Audience, Conversation, Told};
+use super::conversation::{Audience, Beside, Conversation, Told};
 use super::fault::{Cure, Fault, Miss};
 use super::http::{Answered, Form};
 use super::messages::{Messages, Resume};
@@ -28,6 +29,7 @@ use crate::exchange::Reason;
 use crate::jsonrpc::{Edit, Object, Text, request};
 use crate::protocol::{LogLevel, Method, Offer, RESPONSES, Revision, STATE, code, headers, meta, retried};
 
+pub(super) use attend::attend;
 pub(super) use handshake::{Opened, Refused, open};
 use outstanding::Outstanding;
 pub(super) use pool::{Key, Lease, Pool};
@@ -41,6 +43,8 @@ const RETRY: Duration = Duration::from_secs(1);
 const LEAST_RETRY: Duration = Duration::from_millis(100);
 /// So often is a stream asked for in vain before the call is given up.
 const MOST_RESUMES: u32 = 5;
+/// A call that takes so long has the standing stream of its session heard.
+const SHORT: Duration = Duration::from_millis(250);
 /// How long `logging/setLevel` may hold up a call.
 const SET_LEVEL: Duration = Duration::from_secs(2);
 
@@ -58,19 +62,45 @@ impl Peer {
     /// Makes one attempt at a call, in the session of its caller.
     pub(super) async fn attempt(&self, audience: Audience<'_>) -> Result<Told, Miss> {
         let call = audience.call;
-        let lease = self.pool.lease(self.pool.key(&call.caller), Some(&call.caller.abilities)).await?;
+        let key = self.pool.key(&call.caller);
+        let party = self.way.wishes.party(&key);
+        let lease = self.pool.lease(key, Some(&call.caller.abilities)).await?;
+        if party.is_some_and(|party| party.stander().is_some()) {
+            lease.session().stream_settled().await;
+        }
         if let Some(level) = call.log_level.filter(|_| call.log_asked) {
             self.lower_log_level(&lease, level).await;
         }
         let talk = Conversation { id: self.way.ids.next(), audience: Some(audience) };
         let params = with_token(&without_answers(&call.params), talk.token());
         let mut outstanding = Outstanding::new(self.pool.chores(), &lease, &talk.id);
-        let told = self.converse(&talk, &lease, request(Some(&talk.id), call.method.as_str(), &params)).await;
+        let body = request(Some(&talk.id), call.method.as_str(), &params);
+        let told = self.attended(&lease, audience, self.converse(&talk, &lease, body)).await;
         let is_given_up = matches!(&told, Err(miss) if miss.fault.reason == Reason::TooLarge);
         if !is_given_up {
             outstanding.settle();
         }
         told
+    }
+
+    /// Has the standing stream of the session heard while a call runs that takes a while.
+    async fn attended<T>(&self, lease: &Lease, audience: Audience<'_>, call: impl Future<Output = T>) -> T {
+        let mut call = std::pin::pin!(call);
+        if let Ok(done) = tokio::time::timeout(SHORT, &mut call).await {
+            return done;
+        }
+        let abilities = &audience.call.caller.abilities;
+        let is_heard = lease.is_of_client() && self.pool.has_streams();
+        let _want = is_heard.then(|| self.way.wishes.call(lease.key().clone(), abilities));
+        call.await
+    }
+
+    /// The upstream says that a resource was updated.
+    fn updated(&self, key: &Key, params: &str) {
+        let uri = Object::open(params).and_then(|params| params.text("uri"));
+        if let (Some(uri), Some(party)) = (uri, self.way.wishes.party(key)) {
+            party.updated(&uri);
+        }
     }
 
     /// Asks something for Weir itself, in the session of its listing, which is opened again where it was lost.
@@ -92,8 +122,17 @@ impl Peer {
 
     async fn ask_once(&self, method: Method, params: &str) -> Result<Told, Miss> {
         let lease = self.pool.lease(Key::Listing, None).await?;
+        self.converse_alone(&lease, method, params).await
+    }
+
+    /// Asks something for Weir itself, in a session that others use too.
+    async fn ask_in(&self, lease: &Lease, method: Method, params: &str) -> Result<Told, Fault> {
+        self.converse_alone(lease, method, params).await.map_err(|miss| miss.fault)
+    }
+
+    async fn converse_alone(&self, lease: &Lease, method: Method, params: &str) -> Result<Told, Miss> {
         let talk = Conversation { id: self.way.ids.next(), audience: None };
-        self.converse(&talk, &lease, request(Some(&talk.id), method.as_str(), params)).await
+        self.converse(&talk, lease, request(Some(&talk.id), method.as_str(), params)).await
     }
 
     async fn converse(&self, talk: &Conversation<'_>, lease: &Lease, body: String) -> Result<Told, Miss> {
@@ -104,9 +143,12 @@ impl Peer {
         }
         let mut messages = Messages::of(answered)?;
         lease.session().has_worked();
+        let beside = Beside {
+            question: &|asked| self.pool.desk(lease.session()).take(&asked, talk.abilities()),
+            updated: &|params| self.updated(lease.key(), params),
+        };
         loop {
-            let question = |asked: Asked| self.pool.desk(lease.session()).take(&asked, talk.abilities());
-            match talk.hear(&mut messages, question).await {
+            match talk.hear(&mut messages, beside).await {
                 Ok(Some(told)) => {
                     messages.release(&self.way.tasks);
                     return self.judged(told);

@@ -13,11 +13,13 @@ mod shared;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use tokio::sync::mpsc;
 
 use super::builtin::Demonstration;
 use super::metrics::Metrics;
 use super::status::Status;
-use crate::exchange::{Call, Failure, Reason, Reply, SessionKey};
+use super::wishes::{Want, Watching};
+use crate::exchange::{Call, Caller, Event, Failure, Reason, Reply, SessionKey};
 
 pub(super) use keeper::{Keeper, Posts};
 pub(super) use publisher::Publisher;
@@ -59,6 +61,27 @@ impl Link {
         match &self.kind {
             Kind::Remote(shared, _) => Failure::upstream(&shared.upstream.name, reason, true),
             Kind::Builtin(..) => Failure::Internal,
+        }
+    }
+
+    pub(super) fn watch(&self, uri: &str, caller: &Caller) -> Option<Watching> {
+        match &self.kind {
+            Kind::Remote(shared, _) => shared.watch(uri, caller),
+            // A note never changes: it comes and goes, which is a change of the list.
+            Kind::Builtin(..) => None,
+        }
+    }
+
+    pub(super) fn stand(&self, caller: &Caller, to: &mpsc::Sender<Event>) -> Option<Want> {
+        match &self.kind {
+            Kind::Remote(shared, _) => shared.stand(caller, to),
+            Kind::Builtin(..) => None,
+        }
+    }
+
+    pub(super) fn roots_changed(&self, session: SessionKey) {
+        if let Kind::Remote(shared, _) = &self.kind {
+            shared.roots_changed(session);
         }
     }
 

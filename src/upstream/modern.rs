@@ -6,9 +6,10 @@
 
 mod encode;
 mod listen;
+mod updates;
 
 use super::capabilities::LISTING_CAPABILITIES;
-use super::conversation::{Audience, Conversation, Told};
+use super::conversation::{Audience, Beside, Conversation, Told};
 use super::fault::{Cure, Fault, Miss};
 use super::http::{Answered, Form};
 use super::messages::Messages;
@@ -21,6 +22,7 @@ use crate::protocol::{Method, Offer, Revision, code};
 use encode::Outgoing;
 pub(super) use encode::mirror;
 pub(super) use listen::listen;
+pub(super) use updates::attend;
 
 /// A modern upstream.
 #[derive(Debug)]
@@ -99,7 +101,8 @@ impl Leg {
             return refused(talk, answered).await;
         }
         let mut messages = Messages::of(answered)?;
-        let told = talk.hear(&mut messages, |_| None).await?.ok_or_else(|| Fault::sent(Reason::Ended))?;
+        let beside = Beside { question: &|_asked| None, updated: &|_params| {} };
+        let told = talk.hear(&mut messages, beside).await?.ok_or_else(|| Fault::sent(Reason::Ended))?;
         messages.release(&self.way.tasks);
         Ok(told)
     }

@@ -10,7 +10,7 @@ use super::fault::{Fault, Miss};
 use super::legacy::{self, Key, Pool, Session};
 use super::modern;
 use super::way::Way;
-use crate::exchange::{Reason, SessionKey};
+use crate::exchange::{Caller, Reason, SessionKey};
 use crate::protocol::{Method, Offer, Revision};
 use crate::task::TaskGroup;
 
@@ -162,6 +162,32 @@ impl Peer {
             }
         }
         announcements
+    }
+
+    /// Makes true what clients want to hear outside of their calls, for as long as the caller wants.
+    pub(super) async fn attend(&self) {
+        match self.clone() {
+            Self::Legacy(peer) => Box::pin(legacy::attend(peer)).await,
+            Self::Modern(peer) => Box::pin(modern::attend(peer)).await,
+        }
+        // There is nothing to attend to until the upstream is another one.
+        std::future::pending().await
+    }
+
+    /// Who a caller shares its wishes with.
+    pub(super) fn watching(&self, caller: &Caller) -> Key {
+        match self {
+            Self::Legacy(peer) => peer.pool.watching(caller),
+            Self::Modern(_) => Key::Shared,
+        }
+    }
+
+    /// The roots of a client changed.
+    pub(super) fn roots_changed(&self, session: SessionKey) {
+        match self {
+            Self::Legacy(peer) => peer.pool.roots_changed(session),
+            Self::Modern(_) => {}
+        }
     }
 
     /// A client session ended.

@@ -15,9 +15,10 @@ use super::link::{Keeper, Link, Posts, Publisher, Shared};
 use super::metrics::Metrics;
 use super::status::Status;
 use super::way::Way;
+use super::wishes::{Standing, Watching, Wishes};
 use crate::catalog::{Inventories, Presence};
 use crate::config::{Config, Kind, Upstream};
-use crate::exchange::SessionKey;
+use crate::exchange::{Caller, SessionKey};
 use crate::names::UpstreamName;
 use crate::task::TaskGroup;
 
@@ -74,8 +75,10 @@ impl Set {
                         .map_err(|source| StartError { upstream: upstream.name.clone(), source })?;
                     let shared = Shared::new(Arc::clone(upstream));
                     let posts = Posts { shared: Arc::clone(&shared), publisher, metrics: metrics.clone() };
-                    let keeper = Keeper::new(way(http, upstream, &tasks), posts, tasks.clone(), gap);
+                    let way = way(http, upstream, &tasks, Arc::clone(&shared.wishes));
+                    let keeper = Keeper::new(way, posts, tasks.clone(), gap);
                     tasks.spawn_until_cancelled("keep a link", Box::pin(keeper.run()));
+                    tasks.spawn_until_cancelled("wishes", Arc::clone(&shared).attend());
                     tasks.spawn_until_cancelled("time limits", Arc::clone(&shared).watch_time());
                     Link::remote(shared, metrics.clone())
                 }
@@ -96,6 +99,25 @@ impl Set {
     #[must_use]
     pub fn link(&self, name: &UpstreamName) -> Option<Link> {
         self.links.get(name).cloned()
+    }
+
+    /// Updates of one resource, as the caller would read it; `uri` is the upstream's own. `None`: the upstream is
+    /// unknown, or offers no subscriptions.
+    #[must_use]
+    pub fn watch(&self, upstream: &UpstreamName, uri: &str, caller: &Caller) -> Option<Watching> {
+        self.links.get(upstream)?.watch(uri, caller)
+    }
+
+    /// While this is held, the upstream sessions of the caller's client session keep their standing streams open,
+    /// and what arrives there for the client comes out.
+    #[must_use]
+    pub fn stand(&self, caller: &Caller) -> Standing {
+        Standing::new(|to| self.links.values().filter_map(|link| link.stand(caller, to)).collect())
+    }
+
+    /// The roots of a client session changed: the upstreams that it has sessions with are told.
+    pub fn roots_changed(&self, session: SessionKey) {
+        self.links.values().for_each(|link| link.roots_changed(session));
     }
 
     /// A client session ended: what upstreams keep for it is ended in the background.
@@ -126,9 +148,9 @@ impl Set {
     }
 }
 
-fn way(http: Http, upstream: &Arc<Upstream>, tasks: &TaskGroup) -> Way {
+fn way(http: Http, upstream: &Arc<Upstream>, tasks: &TaskGroup, wishes: Arc<Wishes>) -> Way {
     let (http, ids) = (Arc::new(http), Arc::new(Ids::new()));
-    Way { http, ids, upstream: Arc::clone(upstream), tasks: tasks.clone() }
+    Way { http, ids, upstream: Arc::clone(upstream), tasks: tasks.clone(), wishes }
 }
 
 /// A demonstration upstream is up from the first moment.

@@ -10,3 +10,4 @@ mod set;
 mod stalled;
 mod support;
 mod transport;
+mod wishes;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::http::Http;
 use super::ids::Ids;
+use super::wishes::Wishes;
 use crate::config::Upstream;
 use crate::task::TaskGroup;
 
@@ -16,6 +17,8 @@ pub(super) struct Way {
     pub(super) upstream: Arc<Upstream>,
     /// Where the end of an answer is read that nobody waits for.
     pub(super) tasks: TaskGroup,
+    /// What clients want to hear of it outside of their calls.
+    pub(super) wishes: Arc<Wishes>,
 }
 
 impl fmt::Debug for Way {

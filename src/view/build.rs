@@ -23,6 +23,7 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, rights: &Rights) -> View
     let mut view = View {
         generation: snapshot.generation,
         hashes: Hashes::default(),
+        upstreams: Vec::new(),
         offer: Offer::default(),
         instructions: None,
         missing: None,
@@ -49,6 +50,7 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, rights: &Rights) -> View
     }
     view.hashes = hashes(&view);
     let visible = visible(snapshot, &view, &upstreams);
+    view.upstreams = visible.iter().map(|(upstream, _)| upstream.name.clone()).collect();
     view.offer = merged_offer(&visible, snapshot, &upstreams);
     view.instructions = instructions(route, &visible);
     view.missing = missing(snapshot, &upstreams, rights);

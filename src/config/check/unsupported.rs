@@ -2,7 +2,7 @@
 //!
 //! They are errors: a rule that is read and not obeyed is worse than none. Work that adds one takes its line away.
 //! Keys that only tune what does not exist yet (`categories`, `always`, `trusted_proxies`,
-//! `resources.probe`, `lock.file`) are accepted silently.
+//! `lock.file`) are accepted silently.
 
 use crate::config::problem::{Findings, Place};
 use crate::config::tree::{Node, Value};

@@ -94,6 +94,7 @@ fn upstream(
         timeout: timeouts(&block.timeout.or_default(), findings),
         concurrency: concurrency(&block.concurrency.or_default(), findings),
         limits: limits(&block.limits.or_default(), findings),
+        probe: block.resources.written().and_then(|at| at.value.probe.written()).is_none_or(|at| at.value),
         refresh: positive(&block.refresh, seconds(60), findings),
         withdraw_after: duration(&block.withdraw_after, seconds(30), findings),
         idle: positive(&block.idle, minutes(5), findings),

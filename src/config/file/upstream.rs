@@ -313,5 +313,5 @@ pub(crate) struct UpstreamLimits {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Resources {
     /// Whether it is asked for URIs that no list or template holds. Default: true.
-    probe: Field<bool>,
+    pub(crate) probe: Field<bool>,
 }

@@ -12,19 +12,24 @@ use std::time::Duration;
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::handshake;
 use super::question::Desk;
 use super::session::Session;
 use crate::config::Sharing;
 use crate::exchange::{Caller, Reason, SessionKey};
+use crate::jsonrpc::request;
 use crate::principal::Subject;
-use crate::protocol::{Abilities, Revision};
+use crate::protocol::{Abilities, Revision, notification};
 use crate::task::TaskGroup;
 use crate::upstream::capabilities::{LISTING_CAPABILITIES, NO_CAPABILITIES};
 use crate::upstream::chores::{self, Chore, Chores};
 use crate::upstream::fault::Fault;
 use crate::upstream::way::Way;
+
+/// So many sessions one principal may have, one for each set of things that its clients can be asked.
+const MOST_SETS: usize = 8;
 
 /// Who may use a session.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -65,6 +70,8 @@ pub(in crate::upstream) struct Pool {
     numbers: AtomicU64,
     has_ids: AtomicBool,
     is_reopened: AtomicBool,
+    /// Counts the sessions that were opened.
+    opened: watch::Sender<u64>,
 }
 
 /// A session in use.
@@ -98,6 +105,41 @@ impl Lease {
     pub(super) fn session(&self) -> &Arc<Session> {
         &self.session
     }
+
+    /// Whether it is not that of Weir's own listing.
+    pub(super) fn is_of_client(&self) -> bool {
+        self.key != Key::Listing
+    }
+
+    /// Whose session it is.
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+}
+
+impl Key {
+    /// Whose session a caller uses where sessions are shared so; `None` for one session per call.
+    pub(in crate::upstream) fn of(caller: &Caller, sharing: Sharing) -> Option<Self> {
+        let is_named = caller.principal.is_named();
+        match (sharing, caller.session) {
+            (Sharing::Shared, _) => Some(Self::Shared),
+            (Sharing::Principal, _) if is_named => Some(Self::principal(caller)),
+            (Sharing::Client | Sharing::Principal, Some(session)) => Some(Self::Client(session)),
+            (Sharing::Client | Sharing::Principal, None) if is_named || caller.on_loopback => {
+                Some(Self::principal(caller))
+            }
+            (Sharing::Client | Sharing::Principal, None) => None,
+        }
+    }
+
+    /// Whose session hears of resources for a caller: who has one per call shares one for that.
+    pub(in crate::upstream) fn watching(caller: &Caller, sharing: Sharing) -> Self {
+        Self::of(caller, sharing).unwrap_or_else(|| Self::principal(caller))
+    }
+
+    fn principal(caller: &Caller) -> Self {
+        Self::Principal(caller.principal.subject.clone(), caller.abilities.clone())
+    }
 }
 
 impl Pool {
@@ -114,6 +156,7 @@ impl Pool {
             numbers: AtomicU64::new(0),
             has_ids: AtomicBool::new(true),
             is_reopened: AtomicBool::new(false),
+            opened: watch::Sender::new(0),
         });
         pool.tasks
             .spawn_until_cancelled("idle sessions", sweep(Arc::downgrade(&pool), pool.way.upstream.idle));
@@ -142,17 +185,44 @@ impl Pool {
 
     /// Whose session a caller uses.
     pub(super) fn key(&self, caller: &Caller) -> Key {
-        let principal = || Key::Principal(caller.principal.subject.clone(), caller.abilities.clone());
-        let is_named = caller.principal.is_named();
-        match (self.way.upstream.sessions, caller.session) {
-            _ if !self.has_ids.load(Ordering::Relaxed) => Key::Listing,
-            (Sharing::Shared, _) => Key::Shared,
-            (Sharing::Principal, _) if is_named => principal(),
-            (Sharing::Client | Sharing::Principal, Some(session)) => Key::Client(session),
-            (Sharing::Client | Sharing::Principal, None) if is_named || caller.on_loopback => principal(),
-            (Sharing::Client | Sharing::Principal, None) => {
-                Key::Call(self.numbers.fetch_add(1, Ordering::Relaxed))
-            }
+        if !self.has_ids.load(Ordering::Relaxed) {
+            return Key::Listing;
+        }
+        Key::of(caller, self.way.upstream.sessions)
+            .unwrap_or_else(|| Key::Call(self.numbers.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Whose session hears of resources for a caller.
+    pub(in crate::upstream) fn watching(&self, caller: &Caller) -> Key {
+        if self.has_ids.load(Ordering::Relaxed) {
+            Key::watching(caller, self.way.upstream.sessions)
+        } else {
+            Key::Listing
+        }
+    }
+
+    /// Whether sessions have standing streams, as far as Weir's own tells.
+    pub(super) fn has_streams(&self) -> bool {
+        self.current(&Key::Listing).is_none_or(|session| !session.refuses_streams())
+    }
+
+    /// Changes when a session is opened.
+    pub(super) fn opened(&self) -> watch::Receiver<u64> {
+        self.opened.subscribe()
+    }
+
+    /// The session of a key, where there is one.
+    pub(super) fn lease_open(&self, key: &Key) -> Option<Lease> {
+        let session = self.current(key)?;
+        session.begin();
+        Some(Lease { key: key.clone(), session, _ends: None })
+    }
+
+    /// The roots of a client session changed, which its own sessions are told.
+    pub(in crate::upstream) fn roots_changed(&self, session: SessionKey) {
+        if let Some(session) = self.current(&Key::Client(session)) {
+            let message = request(None, notification::ROOTS_CHANGED, "");
+            self.chores.add(Chore::Post(session.head(), message));
         }
     }
 
@@ -179,6 +249,7 @@ impl Pool {
     /// The upstream has forgotten a session: the next use of its key opens a new one. Says it for this session only,
     /// so of many calls that find out together one opening comes.
     pub(super) fn lose(&self, lease: &Lease) {
+        lease.session.end();
         self.slots.remove_if(&lease.key, |_, slot| match &*slot.state.borrow() {
             Opening::Ready(session) => Arc::ptr_eq(session, &lease.session),
             Opening::Pending | Opening::Failed(_) => false,
@@ -210,6 +281,7 @@ impl Pool {
     pub(in crate::upstream) async fn close(&self) {
         let sessions: Vec<Arc<Session>> = self.slots.iter().filter_map(|slot| ready(&slot)).collect();
         self.slots.clear();
+        sessions.iter().for_each(|session| session.end());
         let ends = sessions
             .iter()
             .filter(|session| session.has_id())
@@ -219,7 +291,9 @@ impl Pool {
     }
 
     fn ended(&self, slot: &Slot) {
-        if let Some(session) = ready(slot).filter(|session| session.has_id()) {
+        let Some(session) = ready(slot) else { return };
+        session.end();
+        if session.has_id() {
             self.chores.add(Chore::Delete(session.head()));
         }
     }
@@ -243,11 +317,29 @@ impl Pool {
                 };
                 let key = key.clone();
                 self.tasks.spawn_until_cancelled("open a session", async move {
+                    pool.make_room(&key);
                     pool.open(key, number, capabilities, sender).await;
                 });
                 state
             }
         }
+    }
+
+    /// Keeps the sessions of one principal, which differ by what its clients can be asked, to so many: the one that
+    /// was used last the longest ago is ended, one that is in use only where all are.
+    fn make_room(&self, key: &Key) {
+        let Key::Principal(subject, _) = key else { return };
+        let mut others: Vec<(bool, Instant, Key)> = self
+            .slots
+            .iter()
+            .filter(|slot| slot.key() != key)
+            .filter(|slot| matches!(slot.key(), Key::Principal(of, _) if of == subject))
+            .filter_map(|slot| ready(&slot).map(|session| (session.used(), slot.key().clone())))
+            .map(|((is_used, at), key)| (is_used, at, key))
+            .collect();
+        others.sort_unstable_by_key(|(is_used, at, _)| (*is_used, *at));
+        let surplus = (others.len() + 1).saturating_sub(MOST_SETS);
+        others.iter().take(surplus).for_each(|(_, _, key)| self.end(key));
     }
 
     async fn open(&self, key: Key, number: u64, capabilities: String, state: watch::Sender<Opening>) {
@@ -267,8 +359,10 @@ impl Pool {
         // Asked after the session can be seen: who takes the slot away before this sees it and ends it, who does so
         // later leaves it to us.
         if session.has_id() && self.slots.get(&key).is_none_or(|slot| slot.number != number) {
+            session.end();
             self.chores.add(Chore::Delete(session.head()));
         }
+        self.opened.send_modify(|count| *count += 1);
     }
 
     async fn initialize(&self, capabilities: &str) -> Result<Session, Fault> {

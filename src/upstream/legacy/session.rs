@@ -5,13 +5,16 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::protocol::{Revision, headers};
 
 /// The longest session id that is taken.
 const LONGEST_ID: usize = 4096;
+/// How long a standing stream may hold something up.
+const STREAM_FIRST: Duration = Duration::from_millis(500);
 
 /// A session: the headers that stand for it, and what became of it.
 #[derive(Debug)]
@@ -26,6 +29,9 @@ pub(in crate::upstream) struct Session {
     /// One turn: levels are asked for one after the other, so that the last one is the most verbose.
     lowering: Semaphore,
     used: Mutex<Instant>,
+    ended: CancellationToken,
+    /// Whether a standing stream of it was open or refused once.
+    stream_settled: watch::Sender<bool>,
 }
 
 impl Session {
@@ -50,6 +56,8 @@ impl Session {
             log_level: AtomicU8::new(u8::MAX),
             lowering: Semaphore::new(1),
             used: Mutex::new(Instant::now()),
+            ended: CancellationToken::new(),
+            stream_settled: watch::Sender::new(false),
         }
     }
 
@@ -71,6 +79,35 @@ impl Session {
     /// Whether a refusal means that the upstream has forgotten it.
     pub(super) fn can_be_lost(&self) -> bool {
         self.has_id && self.worked.load(Ordering::Relaxed)
+    }
+
+    /// It is forgotten by the upstream, or ended here.
+    pub(super) fn end(&self) {
+        self.ended.cancel();
+    }
+
+    /// Whether it has ended.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.is_cancelled()
+    }
+
+    /// Waits until it has ended.
+    pub(super) async fn ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    /// A standing stream has been opened in it, or there is none to wait for.
+    pub(super) fn settle_stream(&self) {
+        self.stream_settled.send_replace(true);
+    }
+
+    /// Waits for a standing stream, so that what comes on it is not missed, but not for long.
+    pub(super) async fn stream_settled(&self) {
+        let mut settled = self.stream_settled.subscribe();
+        let settled = settled.wait_for(|settled| *settled);
+        if tokio::time::timeout(STREAM_FIRST, settled).await.is_err() {
+            tracing::debug!("going on before the standing stream of a session is open");
+        }
     }
 
     /// The upstream offers no standing stream in it.
@@ -96,6 +133,7 @@ impl Session {
 
     /// Somebody uses it.
     pub(super) fn begin(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         self.leases.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -105,10 +143,16 @@ impl Session {
         self.leases.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// Whether somebody uses it now, and when it was used last.
+    pub(super) fn used(&self) -> (bool, Instant) {
+        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.leases.load(Ordering::Relaxed) > 0, used)
+    }
+
     /// Whether nobody has used it for so long.
     pub(super) fn is_idle(&self, idle: Duration) -> bool {
-        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        self.leases.load(Ordering::Relaxed) == 0 && used.elapsed() >= idle
+        let (is_used, used) = self.used();
+        !is_used && used.elapsed() >= idle
     }
 }
 

@@ -97,7 +97,9 @@ async fn attempts(
     loop {
         let peer = shared.peer()?;
         let listings = shared.facts.borrow().listings;
-        let miss = match peer.attempt(Audience { call: &call, emitter, pace, changed: &shared.changed }).await
+        let miss = match peer
+            .attempt(Audience { call: &call, emitter, pace, changed: &shared.wishes.changed })
+            .await
         {
             Ok(told) => {
                 shared.was_answered();

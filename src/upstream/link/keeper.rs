@@ -244,7 +244,7 @@ impl Keeper {
                     News::Turned(Hearing::Broken | Hearing::Refused) => {}
                     News::Changed => tokio::time::sleep(GATHER).await,
                 },
-                () = self.posts.shared.changed.notified() => tokio::time::sleep(GATHER).await,
+                () = self.posts.shared.wishes.changed.notified() => tokio::time::sleep(GATHER).await,
                 () = self.posts.shared.doubt.notified() => sleep_until(self.listed_at + DOUBTED).await,
                 () = sleep_until(refresh) => {}
                 () = due(revision) => {}

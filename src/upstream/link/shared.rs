@@ -6,16 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use super::clock::Clock;
 use crate::catalog::Inventory;
 use crate::config::Upstream;
-use crate::exchange::{Failure, Lost, Reason, SessionKey};
+use crate::exchange::{Caller, Event, Failure, Lost, Reason, SessionKey};
 use crate::upstream::fault::Fault;
 use crate::upstream::gate::Gate;
+use crate::upstream::legacy::Key;
 use crate::upstream::peer::Peer;
 use crate::upstream::status::{LastError, Status};
+use crate::upstream::wishes::{Want, Watching, Wishes};
 
 /// What the keeper knows of the upstream. Written by it alone.
 #[derive(Debug, Clone)]
@@ -48,8 +50,8 @@ pub(in crate::upstream) struct Shared {
     pub(super) doubt: Notify,
     /// The doubt is about the revision too.
     doubts_revision: AtomicBool,
-    /// The upstream said on a call's stream that a list changed.
-    pub(super) changed: Notify,
+    /// What clients want to hear outside of their calls; where the upstream says so that a list changed, too.
+    pub(in crate::upstream) wishes: Arc<Wishes>,
     /// A call was answered by an upstream that counts as down.
     pub(super) answered: Notify,
 }
@@ -76,9 +78,9 @@ impl Shared {
         let gate = Gate::new(upstream.concurrency);
         let facts = watch::channel(facts).0;
         let doubts_revision = AtomicBool::new(false);
-        let (doubt, changed, answered) = (Notify::new(), Notify::new(), Notify::new());
+        let (doubt, answered, wishes) = (Notify::new(), Notify::new(), Arc::default());
         let clock = Clock::default();
-        Arc::new(Self { upstream, gate, clock, facts, doubt, doubts_revision, changed, answered })
+        Arc::new(Self { upstream, gate, clock, facts, doubt, doubts_revision, answered, wishes })
     }
 
     /// Ends calls at their time whose clients take no events, until its task is cancelled.
@@ -124,7 +126,7 @@ impl Shared {
     /// A listing begins, and sees whatever calls reported before it.
     pub(super) fn forget(&self) {
         let _doubted = self.doubt.notified().now_or_never();
-        let _changed = self.changed.notified().now_or_never();
+        let _changed = self.wishes.changed.notified().now_or_never();
     }
 
     /// Whether a call doubted the revision since this was last asked.
@@ -142,6 +144,44 @@ impl Shared {
             since,
             may_have_run: fault.may_have_run,
         })
+    }
+
+    /// Makes true what clients want to hear outside of their calls, whoever the upstream is by now.
+    pub(in crate::upstream) async fn attend(self: Arc<Self>) {
+        let mut facts = self.facts.subscribe();
+        loop {
+            let peer = match facts.wait_for(|facts| facts.peer.is_some()).await {
+                Ok(facts) => facts.peer.clone(),
+                Err(_) => return,
+            };
+            let Some(peer) = peer else { continue };
+            let is_another =
+                |facts: &Facts| facts.peer.as_ref().is_some_and(|now| !now.shares_sessions(&peer));
+            tokio::select! {
+                () = peer.attend() => {}
+                replaced = facts.wait_for(is_another) => if replaced.is_err() { return },
+            }
+        }
+    }
+
+    /// The updates of a resource, where the upstream announces them.
+    pub(super) fn watch(&self, uri: &str, caller: &Caller) -> Option<Watching> {
+        let peer = self.facts.borrow().peer.clone()?;
+        let key = peer.offer().subscribe.then(|| peer.watching(caller))?;
+        Some(self.wishes.watch(key, &caller.abilities, uri))
+    }
+
+    /// Stands by for a client that has a session of its own with the upstream.
+    pub(super) fn stand(&self, caller: &Caller, to: &mpsc::Sender<Event>) -> Option<Want> {
+        let key = Key::of(caller, self.upstream.sessions).filter(|key| matches!(key, Key::Client(_)))?;
+        Some(self.wishes.stand(key, &caller.abilities, to.clone()))
+    }
+
+    pub(super) fn roots_changed(&self, session: SessionKey) {
+        let peer = self.facts.borrow().peer.clone();
+        if let Some(peer) = peer {
+            peer.roots_changed(session);
+        }
     }
 
     pub(super) fn end_session(&self, session: SessionKey) {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::encode::Outgoing;
 use super::{Peer, refused};
 use crate::exchange::Reason;
-use crate::jsonrpc::{Object, RpcError, Text};
+use crate::jsonrpc::{Id, Object, RpcError, Text};
 use crate::protocol::{ListKind, Method, Offer, code, notification};
 use crate::upstream::announce::{Announcer, Hearing};
 use crate::upstream::backoff;
@@ -54,9 +54,14 @@ pub(in crate::upstream) async fn listen(peer: Arc<Peer>, announcer: Announcer) {
     }
 }
 
-enum Ended {
+/// Why there is no stream.
+#[derive(Debug)]
+pub(super) enum Ended {
+    /// The upstream has none.
     Refused,
+    /// It could not be opened this time.
     Failed,
+    /// It was there.
     Closed,
 }
 
@@ -71,6 +76,46 @@ fn params(offer: &Offer) -> Option<String> {
 }
 
 async fn once(peer: &Peer, params: &str, announcer: &Announcer) -> Ended {
+    let mut stream = match open(peer, params).await {
+        Ok(stream) => stream,
+        Err(ended) => return ended,
+    };
+    announcer.set(Hearing::Open { all: covers(&peer.offer, &stream.agreed) });
+    while let Some((method, _)) = stream.next().await {
+        if ListKind::is_changed(&method) {
+            announcer.changed();
+        }
+    }
+    Ended::Closed
+}
+
+/// A stream that has been acknowledged.
+#[derive(Debug)]
+pub(super) struct Stream {
+    id: Id,
+    messages: Messages,
+    /// The raw filter that the upstream agreed to.
+    agreed: String,
+}
+
+impl Stream {
+    /// The method and raw params of the next notification; `None` at the end, in good order or not.
+    pub(super) async fn next(&mut self) -> Option<(String, String)> {
+        while let Ok(Some(message)) = self.messages.next().await {
+            match read(&message) {
+                Ok(Incoming::Notice { method, params }) => return Some((method, params)),
+                // The completion result: a stream that ended in good order.
+                Ok(Incoming::Result { id, .. }) if id == self.id => return None,
+                Ok(Incoming::Result { .. } | Incoming::Error { .. } | Incoming::Question { .. }) | Err(_) => {
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Opens a stream.
+pub(super) async fn open(peer: &Peer, params: &str) -> Result<Stream, Ended> {
     let talk = Conversation { id: peer.leg.way.ids.next(), audience: None };
     let outgoing = Outgoing {
         revision: peer.leg.revision,
@@ -79,33 +124,20 @@ async fn once(peer: &Peer, params: &str, announcer: &Announcer) -> Ended {
         capabilities: LISTING_CAPABILITIES,
         mirrored: &[],
     };
-    let Ok(answered) = peer.leg.send(&talk, &outgoing).await else { return Ended::Failed };
+    let answered = peer.leg.send(&talk, &outgoing).await.map_err(|_fault| Ended::Failed)?;
     if !answered.is_success() {
-        return match refused(&talk, answered).await {
+        return Err(match refused(&talk, answered).await {
             Ok(Told::Error(error)) => declined(&error),
             Err(Fault { reason: Reason::Status(404), .. }) => Ended::Refused,
             Ok(Told::Result(_) | Told::Asks(_)) | Err(_) => Ended::Failed,
-        };
+        });
     }
-    let Ok(mut messages) = Messages::of(answered) else { return Ended::Failed };
+    let mut messages = Messages::of(answered).map_err(|_fault| Ended::Failed)?;
     match tokio::time::timeout(ACKNOWLEDGED, acknowledged(&mut messages)).await {
-        Ok(Some(Ok(agreed))) => announcer.set(Hearing::Open { all: covers(&peer.offer, &agreed) }),
-        Ok(Some(Err(ended))) => return ended,
-        Ok(None) | Err(_) => return Ended::Failed,
+        Ok(Some(Ok(agreed))) => Ok(Stream { id: talk.id, messages, agreed }),
+        Ok(Some(Err(ended))) => Err(ended),
+        Ok(None) | Err(_) => Err(Ended::Failed),
     }
-    while let Ok(Some(message)) = messages.next().await {
-        match read(&message) {
-            Ok(Incoming::Notice { method, .. }) => {
-                if ListKind::is_changed(&method) {
-                    announcer.changed();
-                }
-            }
-            // The completion result: a stream that ended in good order.
-            Ok(Incoming::Result { id, .. }) if id == talk.id => break,
-            Ok(Incoming::Result { .. } | Incoming::Error { .. } | Incoming::Question { .. }) | Err(_) => {}
-        }
-    }
-    Ended::Closed
 }
 
 /// The raw filter that the upstream agreed to; `None` where the stream ends before it says so.

@@ -62,6 +62,7 @@ pub(super) fn upstream(port: u16) -> Upstream {
         },
         concurrency: Concurrency { calls: Some(64), writes: None, queue: 64 },
         limits: UpstreamLimits { answer: 1 << 20, tools: 5000, list_bytes: 1 << 24, pages: 100 },
+        probe: true,
         refresh: Duration::from_secs(60),
         withdraw_after: Duration::from_secs(30),
         idle: Duration::from_secs(300),

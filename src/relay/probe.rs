@@ -1,0 +1,71 @@
+//! Reads of URIs that no list, template or earlier result leads to (design contract, section 4): the upstreams that
+//! permit it are asked, one after the other.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+
+use super::plan::Plan;
+use super::{Seat, execute};
+use crate::catalog::Presence;
+use crate::exchange::{Answer, Event, Failure, Reply, reply};
+use crate::jsonrpc::Object;
+use crate::names::UpstreamName;
+use crate::policy::{self, Class, Decision};
+use crate::principal::Rights;
+use crate::protocol::ListKind;
+use crate::upstream::Link;
+
+/// So many upstreams are asked at most.
+const MOST: usize = 4;
+/// How long each may take.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// The upstreams of a route that are up, have resources, permit the question, and whose resources these rights reach.
+pub(super) fn candidates(seat: &Seat, rights: &Rights) -> Vec<UpstreamName> {
+    let config = &seat.snapshot.config;
+    let of_route = config.upstreams.iter().filter(|upstream| seat.route.upstreams.contains(&upstream.name));
+    of_route
+        .filter(|upstream| upstream.probe)
+        .filter(|upstream| match seat.snapshot.inventories.get(&upstream.name) {
+            Some(Presence::Up { inventory }) => inventory.offer.resources,
+            Some(Presence::Connecting { .. } | Presence::Down { .. }) | None => false,
+        })
+        .filter(|upstream| policy::decide(rights, &upstream.name, Class::Read, None) == Decision::Allow)
+        .map(|upstream| upstream.name.clone())
+        .take(MOST)
+        .collect()
+}
+
+/// Tries the plans until one upstream knows the URI.
+pub(super) fn first_found(plans: Vec<(Link, Plan)>, uri: String) -> Reply {
+    reply(move |_emitter| async move {
+        for (link, mut plan) in plans {
+            plan.call.timeout = Some(LONGEST);
+            let reply = execute::rewritten(link.call(plan.call), None, plan.marks);
+            match last(reply).await {
+                Event::Failed(Failure::Unknown { .. }) => {}
+                Event::Result(answer) if is_empty(&answer) => {}
+                found => return found,
+            }
+        }
+        Event::Failed(Failure::Unknown { kind: ListKind::Resources, name: uri })
+    })
+}
+
+async fn last(mut reply: Reply) -> Event {
+    while let Some(event) = reply.next().await {
+        if event.is_last() {
+            return event;
+        }
+    }
+    Event::Failed(Failure::Internal)
+}
+
+/// Whether a read found nothing.
+fn is_empty(answer: &Answer) -> bool {
+    let result = std::str::from_utf8(&answer.result).ok().and_then(Object::open);
+    result.is_some_and(|result| {
+        result.get("contents").is_some_and(|raw| raw.trim_matches(['[', ']', ' ', '\n']).is_empty())
+    })
+}

@@ -1,0 +1,112 @@
+//! Wishes as those hold them who have them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+
+use super::{Party, Wishes};
+use crate::exchange::Event;
+
+/// So much may wait for a client that stands by. What comes on top of it is lost; questions are refused.
+const WAITING: usize = 64;
+
+/// One wish; dropping it gives it up.
+pub(in crate::upstream) struct Want {
+    wishes: Arc<Wishes>,
+    party: Arc<Party>,
+    what: What,
+}
+
+enum What {
+    Resource(String),
+    Stand(u64),
+    Call,
+}
+
+impl fmt::Debug for Want {
+    /// Not the URI, which may be a secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Want").finish_non_exhaustive()
+    }
+}
+
+impl Want {
+    pub(super) fn resource(wishes: &Arc<Wishes>, party: Arc<Party>, uri: &str) -> Self {
+        Self { wishes: Arc::clone(wishes), party, what: What::Resource(uri.to_owned()) }
+    }
+
+    pub(super) fn stand(wishes: &Arc<Wishes>, party: Arc<Party>, number: u64) -> Self {
+        Self { wishes: Arc::clone(wishes), party, what: What::Stand(number) }
+    }
+
+    pub(super) fn call(wishes: &Arc<Wishes>, party: Arc<Party>) -> Self {
+        Self { wishes: Arc::clone(wishes), party, what: What::Call }
+    }
+}
+
+impl Drop for Want {
+    fn drop(&mut self) {
+        match &self.what {
+            What::Resource(uri) => {
+                let mut is_last = false;
+                self.wishes.leave(&self.party, |party| is_last = party.unwatch(uri));
+                if is_last {
+                    self.wishes.turn();
+                }
+            }
+            What::Stand(number) => self.wishes.leave(&self.party, |party| party.unstand(*number)),
+            What::Call => self.wishes.leave(&self.party, Party::uncall),
+        }
+    }
+}
+
+/// The updates of one resource. Dropping it ends the subscription, if it is the last one.
+#[derive(Debug)]
+pub struct Watching {
+    updates: watch::Receiver<u64>,
+    _want: Want,
+}
+
+impl Watching {
+    pub(super) fn new(want: Want, updates: watch::Receiver<u64>) -> Self {
+        Self { updates, _want: want }
+    }
+
+    /// Waits for an update. Several that came since it was last asked are one.
+    ///
+    /// # Cancel safety
+    /// Safe: an update that was not returned is returned next time.
+    pub async fn updated(&mut self) {
+        if self.updates.changed().await.is_err() {
+            // The want keeps the sender alive, so this does not happen.
+            std::future::pending().await
+        }
+    }
+}
+
+/// What upstreams say to a client that stands by, outside of its calls.
+#[derive(Debug)]
+pub struct Standing {
+    events: mpsc::Receiver<Event>,
+    _wants: Vec<Want>,
+}
+
+impl Standing {
+    /// Stands by at these upstreams.
+    pub(in crate::upstream) fn new(stand: impl FnOnce(&mpsc::Sender<Event>) -> Vec<Want>) -> Self {
+        let (to, events) = mpsc::channel(WAITING);
+        Self { _wants: stand(&to), events }
+    }
+
+    /// The next question ([`Event::Inquiry`]) or log message ([`Event::Log`]). Never ends.
+    ///
+    /// # Cancel safety
+    /// Safe: what was not returned is returned next time.
+    pub async fn next(&mut self) -> Event {
+        match self.events.recv().await {
+            Some(event) => event,
+            None => std::future::pending().await,
+        }
+    }
+}
