@@ -1,5 +1,5 @@
 //! How a server of 2024-11-05 answers: HTTP+SSE. `GET /sse` opens the stream and names the address for messages; all
-//! answers come on that stream.
+//! answers come on that stream. What wants no answer is taken before it is accepted, so that the order is kept.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -8,7 +8,8 @@ use std::thread;
 use super::server::{Session, Shared};
 use super::{Request, Wire, legacy};
 
-/// Answers one request. Answers are written by a thread of their own: the connection is free at once.
+/// Answers one HTTP request. Answers to JSON-RPC requests are written by a thread of their own: the connection is free
+/// at once.
 pub(super) fn serve(shared: &Arc<Shared>, socket: &TcpStream, request: &Request, wire: &mut Wire<'_>) {
     let place = request.place();
     match (request.verb(), place) {
@@ -17,6 +18,10 @@ pub(super) fn serve(shared: &Arc<Shared>, socket: &TcpStream, request: &Request,
             let key = request.session().unwrap_or_default();
             if !shared.state().sessions.contains_key(key) {
                 return wire.page(404, "text/plain", "no such session");
+            }
+            if request.id().is_none() || request.method().is_empty() {
+                legacy::post(shared, request, &mut Wire::apart(socket, request, shared));
+                return wire.accepted();
             }
             let Ok(socket) = socket.try_clone() else { return };
             wire.accepted();
