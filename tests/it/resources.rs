@@ -6,7 +6,8 @@ use crate::support::client::Answer;
 use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, eras, json as text, pairs, resource, template};
 
 pairs! {
-    c081_uris_survive_the_round_trip, c081_of_two_equal_uris_one_is_published, contents_pass_byte_for_byte,
+    c081_uris_survive_the_round_trip, c081_equal_uris_are_told_apart, c081_links_in_results_can_be_read,
+    an_unlisted_uri_is_asked_for_in_file_order, contents_pass_byte_for_byte,
     a_template_leads_to_its_owner, what_an_upstream_does_not_find_is_unknown, c134_reads_carry_legal_cache_hints,
     a_read_of_a_lost_upstream_says_so,
 }
@@ -53,27 +54,83 @@ fn c081_uris_survive_the_round_trip(pair: Pair) {
     assert_eq!((alpha.violations(), beta.violations()), (Vec::new(), Vec::new()));
 }
 
-/// The upstream that stands first in the file has it; that of the other is left out, which the status says.
-fn c081_of_two_equal_uris_one_is_published(pair: Pair) {
-    let same = || [resource("file:///same.txt"), resource("ui://panel/main")];
-    let alpha = pair.fake().with("resources", same()).start();
-    let own = resource("file:///own.txt");
-    let beta = pair.fake().label("beta").with("resources", same()).with("resources", [own]).start();
+/// The upstream that stands first in the file has them; those of the other carry its name.
+fn c081_equal_uris_are_told_apart(pair: Pair) {
+    let alpha = pair.fake().with("resources", ODD.map(resource)).start();
+    let beta = pair.fake().label("beta").with("resources", ODD.map(resource)).start();
     let weir = Proxy::before(&alpha).upstream("beta", &beta).run();
     let client = pair.client(&weir);
-    assert_eq!(uris(&client), ["file:///same.txt", "ui://panel/main", "file:///own.txt"]);
-    assert_eq!(served(&read(&client, "file:///same.txt")).0, "alpha");
-    assert_eq!(served(&read(&client, "file:///own.txt")).0, "beta");
-    let (status, page) = weir.admin_get("/api/status");
-    assert_eq!(status, 200);
-    let page = text::value(&page);
-    let upstreams = page["upstreams"].as_array().into_iter().flatten();
-    let left: Vec<&Value> = upstreams
-        .filter(|one| one["name"] == "beta")
-        .filter_map(|one| one["left_out"].as_array())
-        .flatten()
-        .collect();
-    assert_eq!(left.len(), 2, "{page}");
+    let labelled = [
+        "file://beta+/a.txt",
+        "ui://beta+panel/main",
+        "custom:beta+opaque?x=1#f",
+        "file://beta+/日本.txt",
+        "file://beta+/a%20b?q=%2F",
+    ];
+    assert_eq!(uris(&client), [&ODD[..], &labelled].concat());
+    for (own, published) in ODD.iter().zip(labelled) {
+        assert_eq!(served(&read(&client, own)), ("alpha".to_owned(), (*own).to_owned()));
+        assert_eq!(served(&read(&client, published)), ("beta".to_owned(), published.to_owned()));
+        assert_eq!(beta.seen("resources/read").pop().map(|request| request.name()).as_deref(), Some(*own));
+    }
+    assert_eq!((alpha.violations(), beta.violations()), (Vec::new(), Vec::new()));
+}
+
+/// A tool that gives a link and an embedded resource, both with this URI.
+fn linking(fake: Fake, uri: &'static str) -> Fake {
+    fake.script("tools/call echo", move |_, wire| {
+        let link = format!("{{\"type\":\"resource_link\",\"name\":\"l\",\"uri\":\"{uri}\"}}");
+        let inner = format!("{{\"text\":\"t\",\"uri\":\"{uri}\"}}");
+        wire.result(&format!("{{\"content\":[{link},{{\"type\":\"resource\",\"resource\":{inner}}}]}}"));
+    })
+}
+
+fn c081_links_in_results_can_be_read(pair: Pair) {
+    let alpha = pair.fake().with("resources", [resource("x:1")]).start();
+    let beta = linking(pair.fake().label("beta").with("resources", [resource("x:1")]), "x:1").start();
+    let gamma = linking(pair.fake().label("gamma").with("resources", [resource("x:2")]), "x:unlisted");
+    let gamma = gamma
+        .script("resources/read", |request, wire| {
+            let (uri, hints) = (text::quote(&request.name()), ",\"ttlMs\":0,\"cacheScope\":\"private\"");
+            wire.result(&format!("{{\"contents\":[{{\"uri\":{uri},\"text\":\"at gamma\"}}]{hints}}}"));
+        })
+        .start();
+    let quiet = "resources: { probe: false }";
+    let weir = Proxy::new()
+        .upstream_with("alpha", &alpha, quiet)
+        .upstream_with("beta", &beta, quiet)
+        .upstream_with("gamma", &gamma, quiet)
+        .run();
+    let client = pair.client(&weir);
+    assert_not_found(&read(&client, "x:unlisted"), pair.client, "x:unlisted");
+    for (label, uri) in [("beta", "x:beta+1"), ("gamma", "x:unlisted")] {
+        let result = client.call(&format!("{label}__echo"), "{}").result();
+        assert_eq!(result["content"][0]["uri"], uri);
+        assert_eq!(result["content"][1]["resource"]["uri"], uri);
+        assert_eq!(served(&read(&client, uri)), (label.to_owned(), uri.to_owned()));
+    }
+}
+
+fn an_unlisted_uri_is_asked_for_in_file_order(pair: Pair) {
+    let alpha = pair.fake().with("resources", [resource("x:1")]).start();
+    let silent = pair.fake().start();
+    let quiet = pair.fake().label("quiet").with("templates", [template("q:{id}")]).start();
+    let beta = pair.fake().label("beta").with("templates", [template("y:{id}")]);
+    let beta = beta
+        .script("resources/read", |request, wire| {
+            let (uri, hints) = (text::quote(&request.name()), ",\"ttlMs\":0,\"cacheScope\":\"private\"");
+            wire.result(&format!("{{\"contents\":[{{\"uri\":{uri},\"text\":\"at beta\"}}]{hints}}}"));
+        })
+        .start();
+    let weir = Proxy::before(&alpha)
+        .upstream("silent", &silent)
+        .upstream_with("quiet", &quiet, "resources: { probe: false }")
+        .upstream("beta", &beta)
+        .run();
+    let client = pair.client(&weir);
+    assert_eq!(served(&read(&client, "x:unlisted")), ("beta".to_owned(), "x:unlisted".to_owned()));
+    let asked = [&alpha, &silent, &quiet, &beta].map(|upstream| upstream.seen("resources/read").len());
+    assert_eq!(asked, [1, 0, 0, 1]);
 }
 
 fn contents_pass_byte_for_byte(pair: Pair) {
