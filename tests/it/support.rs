@@ -16,4 +16,4 @@ pub(crate) use client::{Ask, Client};
 pub(crate) use eventually::eventually;
 pub(crate) use pairs::{Pair, Side, eras, pairs};
 pub(crate) use proxy::{Proxy, Weir};
-pub(crate) use upstream::{Fake, Gone, Request, Upstream, Wire, tool};
+pub(crate) use upstream::{CANNOT, Fake, Gone, Request, Upstream, Wire, prompt, resource, template, tool};

@@ -5,13 +5,18 @@
 
 mod answer;
 mod ask;
+mod conversation;
+mod line;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub(crate) use answer::{Answer, Message, Running};
 pub(crate) use ask::{Ask, encode};
+pub(crate) use conversation::{Question, Reaction, asks, question_of};
+use line::Line;
 
 use super::exchange::Exchange;
 use super::{Side, json};
@@ -26,6 +31,8 @@ pub(crate) struct Client {
     session: Option<String>,
     token: Option<String>,
     checked: bool,
+    capabilities: String,
+    line: Option<Arc<Line>>,
     next: AtomicU64,
 }
 
@@ -44,6 +51,8 @@ impl Client {
             session: None,
             token: None,
             checked: true,
+            capabilities: "{}".to_owned(),
+            line: None,
             next: AtomicU64::new(1),
         }
     }
@@ -81,11 +90,26 @@ impl Client {
         self
     }
 
+    /// What it says that it can do, as a raw object.
+    pub(crate) fn capable(mut self, raw: &str) -> Self {
+        raw.clone_into(&mut self.capabilities);
+        self
+    }
+
+    /// Speaks HTTP+SSE (2024-11-05); `None` where nobody does at this address.
+    pub(crate) fn over_sse(mut self) -> Option<Self> {
+        let line = Line::open(self.exchange("GET").header("Accept", "text/event-stream"), &self.path)?;
+        line.post.clone_into(&mut self.path);
+        self.line = Some(Arc::new(line));
+        Some(self.revision("2024-11-05"))
+    }
+
     /// Opens a session (legacy): `initialize` and `notifications/initialized`.
     pub(crate) fn opened(mut self) -> Self {
         let answer = self.initialize();
         self.session = answer.header("mcp-session-id").map(str::to_owned);
-        assert!(self.session.is_some(), "no session id with the answer to initialize: {answer:?}");
+        let issued = self.session.is_some() || self.line.is_some();
+        assert!(issued, "no session id with the answer to initialize: {answer:?}");
         assert_eq!(self.notify("notifications/initialized", None), 202);
         self
     }
@@ -93,8 +117,8 @@ impl Client {
     /// Asks `initialize` and gives the answer back.
     pub(crate) fn initialize(&self) -> Answer {
         let params = format!(
-            "{{\"protocolVersion\":\"{}\",\"capabilities\":{{}},\"clientInfo\":{{\"name\":\"it\",\"version\":\"1\"}}}}",
-            self.revision,
+            "{{\"protocolVersion\":\"{}\",\"capabilities\":{},\"clientInfo\":{{\"name\":\"it\",\"version\":\"1\"}}}}",
+            self.revision, self.capabilities,
         );
         self.ask(Ask::new("initialize").params(&params))
     }
@@ -157,7 +181,7 @@ impl Client {
             Side::Modern => [
                 ("protocolVersion", json::quote(&self.revision)),
                 ("clientInfo", "{\"name\":\"it\",\"version\":\"1\"}".to_owned()),
-                ("clientCapabilities", "{}".to_owned()),
+                ("clientCapabilities", self.capabilities.clone()),
             ]
             .map(|(key, raw)| (format!("io.modelcontextprotocol/{key}"), raw))
             .to_vec(),
@@ -167,7 +191,11 @@ impl Client {
     /// Sends and reads the head of the answer.
     pub(crate) fn start(&self, ask: Ask) -> Running {
         let checked = self.checked.then(|| self.revision.clone());
-        Running::new(self.request(&ask).send(), ask.method, checked)
+        let response = self.request(&ask).send();
+        match &self.line {
+            Some(line) => Running::on_line(&response, line, ask.method, checked),
+            None => Running::new(response, ask.method, checked),
+        }
     }
 
     /// Sends and reads all of the answer.
@@ -185,7 +213,7 @@ impl Client {
         let params = params.map(|raw| format!(",\"params\":{raw}")).unwrap_or_default();
         let response = self.post(format!("{{\"jsonrpc\":\"2.0\",\"method\":\"{method}\"{params}}}")).send();
         let status = response.status();
-        if status == 202 {
+        if status == 202 && self.line.is_none() {
             assert_eq!(response.text(), "", "an accepted notification is answered without a body");
         }
         status
@@ -221,11 +249,17 @@ impl Client {
     /// Opens the stream on which changes of the tools are told: GET, or `subscriptions/listen` up to its
     /// acknowledgement.
     pub(crate) fn listen(&self) -> Running {
-        match self.side {
-            Side::Legacy => self.stream(None),
-            Side::Modern => {
-                let wish = "{\"notifications\":{\"toolsListChanged\":true}}";
-                let mut stream = self.start(Ask::new("subscriptions/listen").params(wish));
+        self.listen_for("{\"toolsListChanged\":true}")
+    }
+
+    /// As [`Client::listen`], with what a modern client wishes to hear of, as a raw object.
+    pub(crate) fn listen_for(&self, wish: &str) -> Running {
+        match (self.side, &self.line) {
+            (Side::Legacy, Some(line)) => Running::of_line(line, self.checked.then(|| self.revision.clone())),
+            (Side::Legacy, None) => self.stream(None),
+            (Side::Modern, _) => {
+                let params = format!("{{\"notifications\":{wish}}}");
+                let mut stream = self.start(Ask::new("subscriptions/listen").params(&params));
                 stream.next(Duration::from_secs(5)).expect("the acknowledgement comes at once");
                 stream
             }

@@ -57,6 +57,12 @@ impl Exchange {
         self.without(name).header(name, value)
     }
 
+    /// Goes to another path.
+    pub(crate) fn retarget(&mut self, target: &str) {
+        let verb = self.first.split(' ').next().unwrap_or_default();
+        self.first = format!("{verb} {target} HTTP/1.1");
+    }
+
     /// The body, sent with its length.
     pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();

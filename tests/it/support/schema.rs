@@ -65,6 +65,7 @@ fn notification(method: &str) -> &'static str {
         "notifications/resources/list_changed" => "ResourceListChangedNotification",
         "notifications/resources/updated" => "ResourceUpdatedNotification",
         "notifications/subscriptions/acknowledged" => "SubscriptionsAcknowledgedNotification",
+        "notifications/elicitation/complete" => "ElicitationCompleteNotification",
         "elicitation/create" => "ElicitRequest",
         "sampling/createMessage" => "CreateMessageRequest",
         "roots/list" => "ListRootsRequest",

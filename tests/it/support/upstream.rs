@@ -4,11 +4,16 @@
 //! as the specification says and noted in [`Upstream::violations`]. It records every request with its bytes. A
 //! [`Script`] replaces the answer to a method, down to the bytes and the pauses between them.
 
+mod asking;
+mod goods;
 mod legacy;
 mod modern;
 mod request;
 mod running;
 mod server;
+mod sse;
+mod standing;
+mod task;
 mod tools;
 mod wire;
 
@@ -16,12 +21,15 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+pub(crate) use asking::CANNOT;
+pub(crate) use goods::{prompt, resource, template};
 pub(crate) use request::Request;
 pub(crate) use running::Upstream;
 pub(crate) use tools::{pattern, tool};
 pub(crate) use wire::{Gone, Wire};
 
 use crate::support::Side;
+use goods::Goods;
 
 /// What is answered instead of the ordinary answer.
 pub(crate) type Script = Arc<dyn Fn(&Request, &mut Wire<'_>) + Send + Sync>;
@@ -36,6 +44,8 @@ enum Sessions {
     Issued,
     /// It issues none.
     None,
+    /// It speaks HTTP+SSE: the session is that of the stream.
+    Lines,
 }
 
 /// What a fake server is. Start it with [`Fake::start`].
@@ -43,7 +53,7 @@ enum Sessions {
 pub(crate) struct Fake {
     side: Side,
     label: String,
-    tools: Vec<String>,
+    goods: Goods,
     page: usize,
     revisions: Vec<String>,
     sessions: Sessions,
@@ -77,7 +87,9 @@ impl Fake {
         Self {
             side,
             label: "fake".to_owned(),
-            tools: ["echo", "slow", "incr", "steps", "big", "fail", "chatty"].map(tool).to_vec(),
+            goods: Goods::tools(
+                ["echo", "slow", "incr", "steps", "big", "fail", "chatty"].map(tool).to_vec(),
+            ),
             page: usize::MAX,
             revisions: revisions.iter().map(|&text| text.to_owned()).collect(),
             sessions: Sessions::Issued,
@@ -100,8 +112,51 @@ impl Fake {
 
     /// Its tool definitions, as raw JSON.
     pub(crate) fn tools<T: Into<String>>(mut self, tools: impl IntoIterator<Item = T>) -> Self {
-        self.tools = tools.into_iter().map(Into::into).collect();
+        self.goods.tools = tools.into_iter().map(Into::into).collect();
         self
+    }
+
+    /// Further items of one of its lists: `tools`, `prompts`, `resources`, `templates`.
+    pub(crate) fn with<T: Into<String>>(mut self, kind: &str, items: impl IntoIterator<Item = T>) -> Self {
+        self.goods.place(kind).extend(items.into_iter().map(Into::into));
+        self
+    }
+
+    /// A tool, a prompt and a resource that ask their caller.
+    pub(crate) fn asking(self) -> Self {
+        self.with("tools", [tool("ask")])
+            .with("prompts", [prompt("ask")])
+            .with("templates", [template("ask://{+what}")])
+    }
+
+    /// It completes arguments.
+    pub(crate) fn completing(mut self) -> Self {
+        self.goods.completes = true;
+        self
+    }
+
+    /// It takes subscriptions to resources.
+    pub(crate) fn subscribable(mut self) -> Self {
+        self.goods.subscribes = true;
+        self
+    }
+
+    /// It makes tasks of the calls that may become one.
+    pub(crate) fn with_tasks(mut self) -> Self {
+        self.goods.tasks = true;
+        self
+    }
+
+    /// It sends no log messages.
+    pub(crate) fn without_logging(mut self) -> Self {
+        self.goods.logs = false;
+        self
+    }
+
+    /// It speaks HTTP+SSE (2024-11-05) and nothing else.
+    pub(crate) fn over_sse(mut self) -> Self {
+        self.sessions = Sessions::Lines;
+        self.revisions(&["2024-11-05"])
     }
 
     /// How many items one page of its lists holds.

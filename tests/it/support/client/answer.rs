@@ -1,11 +1,13 @@
 //! What comes back to a client.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::line::Line;
 use crate::support::exchange::{Events, PATIENCE, Response};
 use crate::support::http::Head;
 use crate::support::{json, schema, sse};
@@ -32,7 +34,8 @@ impl Message {
         json::text(&self.text, &["method"]).unwrap_or_default()
     }
 
-    fn answers(&self) -> bool {
+    /// Whether it answers a request.
+    pub(crate) fn answers(&self) -> bool {
         self.raw(&["method"]).is_none()
     }
 }
@@ -40,6 +43,8 @@ impl Message {
 enum Source {
     Whole(VecDeque<Message>),
     Stream(Events),
+    /// The one stream of a client of HTTP+SSE.
+    Line(Arc<Line>),
 }
 
 /// An exchange whose head has come.
@@ -65,6 +70,22 @@ impl Running {
         Self { head, source, method, revision, bare: Vec::new() }
     }
 
+    /// One whose messages come on the one stream of its client.
+    pub(super) fn on_line(
+        response: &Response,
+        line: &Arc<Line>,
+        method: String,
+        revision: Option<String>,
+    ) -> Self {
+        Self { head: response.head.clone(), method, ..Self::of_line(line, revision) }
+    }
+
+    /// What comes on the one stream of a client.
+    pub(super) fn of_line(line: &Arc<Line>, revision: Option<String>) -> Self {
+        let (source, method) = (Source::Line(Arc::clone(line)), "GET".to_owned());
+        Self { head: Head::default(), source, method, revision, bare: Vec::new() }
+    }
+
     /// The status.
     pub(crate) fn status(&self) -> u16 {
         self.head.word(1).parse().unwrap_or_default()
@@ -77,7 +98,7 @@ impl Running {
 
     /// Whether the answer is an event stream.
     pub(crate) fn is_stream(&self) -> bool {
-        matches!(self.source, Source::Stream(_))
+        matches!(self.source, Source::Stream(_) | Source::Line(_))
     }
 
     /// The next message, if one comes in this time.
@@ -85,6 +106,7 @@ impl Running {
         let deadline = Instant::now() + within;
         let message = match &mut self.source {
             Source::Whole(messages) => messages.pop_front()?,
+            Source::Line(line) => line.next(within)?,
             Source::Stream(events) => loop {
                 let (event, at) = events.next(deadline.saturating_duration_since(Instant::now()))?;
                 assert!(event.unknown.is_empty(), "fields that no event stream has: {event:?}");
@@ -94,8 +116,10 @@ impl Running {
                 }
             },
         };
-        let typed =
-            |head: &Head| head.get("content-type").is_some_and(|value| !value.starts_with("text/plain"));
+        let on_line = matches!(self.source, Source::Line(_));
+        let typed = |head: &Head| {
+            on_line || head.get("content-type").is_some_and(|value| !value.starts_with("text/plain"))
+        };
         if let Some(revision) = self.revision.as_ref().filter(|_| typed(&self.head)) {
             schema::check(revision, &self.method, &message.text);
         }
@@ -111,6 +135,7 @@ impl Running {
     pub(crate) fn ended(&mut self, within: Duration) -> Option<bool> {
         match &mut self.source {
             Source::Whole(_) => Some(true),
+            Source::Line(_) => None,
             Source::Stream(events) => {
                 while events.next(within).is_some() {}
                 events.ended()
@@ -121,7 +146,7 @@ impl Running {
     /// How many comment lines came so far.
     pub(crate) fn comments(&self) -> usize {
         match &self.source {
-            Source::Whole(_) => 0,
+            Source::Whole(_) | Source::Line(_) => 0,
             Source::Stream(events) => events.comments(),
         }
     }
@@ -132,14 +157,22 @@ impl Running {
     }
 
     /// Everything up to the answer.
-    pub(crate) fn answer(mut self) -> Answer {
+    pub(crate) fn answer(self) -> Answer {
+        self.answer_with(|_| {})
+    }
+
+    /// Everything up to the answer, with something done at each message before it.
+    pub(crate) fn answer_with(mut self, mut at: impl FnMut(&Message)) -> Answer {
         let mut before = Vec::new();
         loop {
             match self.next(PATIENCE) {
                 Some(message) if message.answers() => {
                     return Answer { head: self.head, before, message: Some(message) };
                 }
-                Some(message) => before.push(message),
+                Some(message) => {
+                    at(&message);
+                    before.push(message);
+                }
                 None => return Answer { head: self.head, before, message: None },
             }
         }

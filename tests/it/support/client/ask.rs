@@ -50,6 +50,19 @@ impl Ask {
         self
     }
 
+    /// The same once more, with the answers to questions and the state that came with them.
+    pub(crate) fn again(mut self, responses: &str, state: Option<&str>) -> Self {
+        let mut members = format!("\"inputResponses\":{responses}");
+        if let Some(state) = state {
+            members.push_str(&format!(",\"requestState\":{state}"));
+        }
+        let raw = self.params.take().unwrap_or_else(|| "{}".to_owned());
+        let rest = raw.trim_start().strip_prefix('{').expect("params are an object").to_owned();
+        let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
+        self.params = Some(format!("{{{members}{comma}{rest}"));
+        self
+    }
+
     /// A progress token.
     pub(crate) fn progress(self, raw: &str) -> Self {
         self.meta("progressToken", raw)

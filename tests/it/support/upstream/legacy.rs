@@ -2,7 +2,8 @@
 
 use std::net::TcpStream;
 
-use super::server::{Order, Session, Shared, head_fault};
+use super::server::{Session, Shared, head_fault};
+use super::standing::Order;
 use super::{Request, Sessions, Wire};
 use crate::support::json;
 
@@ -16,7 +17,7 @@ pub(super) fn serve(shared: &Shared, socket: &TcpStream, request: &Request, wire
     }
 }
 
-fn post(shared: &Shared, request: &Request, wire: &mut Wire<'_>) {
+pub(super) fn post(shared: &Shared, request: &Request, wire: &mut Wire<'_>) {
     let method = request.method();
     if method == "server/discover" {
         return match shared.script(&["server/discover"]) {
@@ -52,7 +53,11 @@ fn post(shared: &Shared, request: &Request, wire: &mut Wire<'_>) {
             shared.state().sessions.entry(key).or_default().level = level;
             wire.result("{}");
         }
-        _ if request.id().is_none() || method.is_empty() => wire.accepted(),
+        _ if request.id().is_some() && method.is_empty() => {
+            shared.note_answer(&key, request);
+            wire.accepted();
+        }
+        _ if request.id().is_none() => wire.accepted(),
         _ => shared.answer(request, wire),
     }
 }
@@ -90,7 +95,8 @@ fn session(shared: &Shared, request: &Request, wire: &mut Wire<'_>) -> Option<St
 }
 
 fn initialize(shared: &Shared, request: &Request, wire: &mut Wire<'_>) {
-    if request.session().is_some() || request.header("mcp-protocol-version").is_some() {
+    let marked = ["mcp-session-id", "mcp-protocol-version"].iter().any(|name| request.header(name).is_some());
+    if marked {
         shared.violation("a session or version header on initialize".to_owned());
         return wire.refuse(400, -32600, "Bad Request: initialize carries session headers");
     }
@@ -105,31 +111,35 @@ fn initialize(shared: &Shared, request: &Request, wire: &mut Wire<'_>) {
         return wire.refuse(400, -32000, &text);
     }
     let revision = if known.contains(&asked) { asked } else { known.first().cloned().unwrap_or_default() };
-    let key = open(shared, &revision);
+    let key = open(shared, request, &revision);
     let instructions = match &shared.fake.instructions {
         Some(text) => format!(",\"instructions\":{}", json::quote(text)),
         None => String::new(),
     };
     let label = json::quote(&shared.fake.label);
+    let capabilities = shared.state().goods.capabilities(&revision, true);
     let result = format!(
-        "{{\"protocolVersion\":\"{revision}\",\"capabilities\":{{\"tools\":{{\"listChanged\":true}},\
-         \"logging\":{{}}}},\"serverInfo\":{{\"name\":{label},\"version\":\"1\"}}{instructions}}}"
+        "{{\"protocolVersion\":\"{revision}\",\"capabilities\":{capabilities},\"serverInfo\":{{\"name\":{label},\"version\":\"1\"}}{instructions}}}"
     );
-    if !key.is_empty() {
+    if shared.fake.sessions == Sessions::Issued {
         wire.with("mcp-session-id", &key);
     }
     wire.result(&result);
 }
 
 /// Opens a session; its key is the id, or empty where none are issued.
-fn open(shared: &Shared, revision: &str) -> String {
+fn open(shared: &Shared, request: &Request, revision: &str) -> String {
     let mut state = shared.state();
     state.issued += 1;
     let key = match shared.fake.sessions {
         Sessions::Issued => format!("{}-session-{}", shared.fake.label, state.issued),
         Sessions::None => String::new(),
+        Sessions::Lines => request.session().unwrap_or_default().to_owned(),
     };
-    state.sessions.insert(key.clone(), Session { revision: revision.to_owned(), ..Session::default() });
+    let capabilities = json::value(request.raw(&["params", "capabilities"]).unwrap_or("{}"));
+    state
+        .sessions
+        .insert(key.clone(), Session { revision: revision.to_owned(), capabilities, ..Session::default() });
     key
 }
 

@@ -51,10 +51,9 @@ fn discover(shared: &Shared, request: &Request, wire: &mut Wire<'_>) {
         None => String::new(),
     };
     wire.result(&format!(
-        "{{\"supportedVersions\":[\"{REVISION}\"],\"capabilities\":{{\"tools\":{{\"listChanged\":{}}},\
-         \"logging\":{{}}}},\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{{\"name\":{},\"version\":\"1\"}}}},\
+        "{{\"supportedVersions\":[\"{REVISION}\"],\"capabilities\":{},\"_meta\":{{\"io.modelcontextprotocol/serverInfo\":{{\"name\":{},\"version\":\"1\"}}}},\
          \"ttlMs\":{ttl},\"cacheScope\":\"{scope}\"{instructions}}}",
-        shared.fake.listens,
+        shared.state().goods.capabilities(REVISION, shared.fake.listens),
         json::quote(&shared.fake.label),
     ));
 }
@@ -65,14 +64,14 @@ fn listen(shared: &Shared, socket: &TcpStream, request: &Request, wire: &mut Wir
     }
     let id = request.id().unwrap_or("null").to_owned();
     let wish = json::value(request.raw(&["params", "notifications"]).unwrap_or("{}"));
-    let agreed = if wish["toolsListChanged"] == true { "{\"toolsListChanged\":true}" } else { "{}" };
+    let agreed = shared.agreed(&wish);
     wire.notify(
         "notifications/subscriptions/acknowledged",
         &format!(
             "{{\"_meta\":{{\"io.modelcontextprotocol/subscriptionId\":{id}}},\"notifications\":{agreed}}}"
         ),
     );
-    shared.stand(wire, socket, &id, Some(&id));
+    shared.stand(wire, socket, &id, Some((&id, agreed)));
 }
 
 /// What header does not fit the body.
@@ -97,7 +96,7 @@ fn mirrored(shared: &Shared, request: &Request) -> Vec<(String, Option<String>)>
     if request.method() != "tools/call" {
         return Vec::new();
     }
-    let tools = shared.state().tools.clone();
+    let tools = shared.state().goods.tools.clone();
     let found =
         tools.iter().map(|text| json::value(text)).find(|tool| tool["name"] == request.name().as_str());
     let arguments = json::value(request.arguments().unwrap_or("{}"));

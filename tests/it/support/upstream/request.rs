@@ -33,9 +33,14 @@ impl Request {
         self.head.get(name)
     }
 
+    /// The path, without its query.
+    pub(crate) fn place(&self) -> &str {
+        self.head.word(1).split('?').next().unwrap_or_default()
+    }
+
     /// The session id that came with it.
     pub(crate) fn session(&self) -> Option<&str> {
-        self.header("mcp-session-id")
+        self.header("mcp-session-id").or_else(|| Some(self.head.word(1).split_once("?session=")?.1))
     }
 
     /// The JSON-RPC method; empty where there is none.

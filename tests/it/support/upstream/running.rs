@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::server::{Order, Shared, accept};
-use super::{Fake, Gone, Request, Wire};
+use super::server::{Shared, accept};
+use super::standing::Order;
+use super::{Fake, Gone, Request, Sessions, Wire};
 use crate::support::eventually;
 
 /// A running fake server. It ends with this value.
@@ -40,7 +41,8 @@ impl Upstream {
 
     /// Its endpoint.
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/mcp", self.address)
+        let path = if self.shared.fake.sessions == Sessions::Lines { "sse" } else { "mcp" };
+        format!("http://{}/{path}", self.address)
     }
 
     /// Where it listens.
@@ -126,12 +128,29 @@ impl Upstream {
 
     /// Other tools from now on; nothing is announced.
     pub(crate) fn set_tools<T: Into<String>>(&self, tools: impl IntoIterator<Item = T>) {
-        self.shared.state().tools = tools.into_iter().map(Into::into).collect();
+        self.shared.state().goods.tools = tools.into_iter().map(Into::into).collect();
     }
 
     /// Announces on every standing stream that the tools changed.
     pub(crate) fn announce(&self) {
         self.notify("notifications/tools/list_changed", "");
+    }
+
+    /// Adds an item to one of its lists (`tools`, `prompts`, `resources`, `templates`) and announces it to those who
+    /// asked for that.
+    pub(crate) fn add(&self, kind: &str, item: &str) {
+        self.shared.state().goods.place(kind).push(item.to_owned());
+        self.shared.announce(if kind == "templates" { "resources" } else { kind });
+    }
+
+    /// Says that a resource changed, to those who subscribed to it.
+    pub(crate) fn update(&self, uri: &str) {
+        self.shared.update(uri);
+    }
+
+    /// How many subscriptions there are to a resource.
+    pub(crate) fn subscriptions(&self, uri: &str) -> usize {
+        self.shared.subscriptions(uri)
     }
 
     /// Sends a notification on every standing stream; `members` are those of its params.

@@ -4,29 +4,17 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::{BufReader, Read};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::Instant;
 
-use super::wire::closed;
-use super::{Fake, Gone, Request, Script, Wire, legacy, modern, tools};
+use super::goods::Goods;
+use super::standing::Standing;
+use super::{Fake, Gone, Request, Script, Sessions, Wire, asking, goods, legacy, modern, sse, task, tools};
 use crate::support::http::{Body, Head};
 use crate::support::{Side, json};
-
-/// What a standing stream is told.
-pub(super) enum Order {
-    /// A notification: its method and the members of its params.
-    Notify(String, String),
-    /// Any message.
-    Message(String),
-    /// Nothing; sent to see whether the stream still lives.
-    Look,
-    /// End.
-    Close,
-}
 
 /// A legacy session.
 #[derive(Debug, Clone, Default)]
@@ -34,20 +22,17 @@ pub(super) struct Session {
     pub(super) revision: String,
     pub(super) initialized: bool,
     pub(super) counter: u64,
+    /// What the client said that it can do.
+    pub(super) capabilities: Value,
+    /// How many questions were asked.
+    pub(super) asked: u64,
     /// The raw value of `logging/setLevel`.
     pub(super) level: Option<String>,
 }
 
-/// A standing stream: the session or subscription it belongs to, and its end of the channel.
-pub(super) struct Standing {
-    pub(super) session: String,
-    pub(super) orders: Sender<Order>,
-}
-
 /// What changes while a server runs.
-#[derive(Default)]
 pub(super) struct State {
-    pub(super) tools: Vec<String>,
+    pub(super) goods: Goods,
     pub(super) requests: Vec<Request>,
     pub(super) violations: Vec<String>,
     pub(super) gone: BTreeMap<usize, Gone>,
@@ -58,6 +43,10 @@ pub(super) struct State {
     pub(super) standing: Vec<Standing>,
     pub(super) scripts: HashMap<String, Script>,
     pub(super) stateless_counter: u64,
+    /// Answers to questions, by session and raw id.
+    pub(super) answers: HashMap<(String, String), String>,
+    /// Resource subscriptions of legacy sessions: session and URI.
+    pub(super) subscriptions: Vec<(String, String)>,
     sockets: Vec<TcpStream>,
 }
 
@@ -72,7 +61,21 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(super) fn new(fake: Fake) -> Self {
-        let state = State { tools: fake.tools.clone(), scripts: fake.scripts.clone(), ..State::default() };
+        let state = State {
+            goods: fake.goods.clone(),
+            requests: Vec::new(),
+            violations: Vec::new(),
+            gone: BTreeMap::new(),
+            cancelled: Vec::new(),
+            sessions: BTreeMap::new(),
+            issued: 0,
+            standing: Vec::new(),
+            scripts: fake.scripts.clone(),
+            stateless_counter: 0,
+            answers: HashMap::new(),
+            subscriptions: Vec::new(),
+            sockets: Vec::new(),
+        };
         Self {
             fake,
             state: Mutex::new(state),
@@ -129,9 +132,15 @@ impl Shared {
         if let Some(script) = self.script(&[&call, &method]) {
             return script(request, wire);
         }
+        if let Some(page) = goods::page(request, wire) {
+            return wire.result(&page);
+        }
+        if asking::serve(request, wire) || task::serve(request, wire) || self.subscribe(request, wire) {
+            return;
+        }
         match method.as_str() {
-            "tools/list" => wire.result(&self.page(request)),
             "tools/call" => tools::call(request, wire),
+            _ if goods::serve(request, wire) => {}
             _ if self.fake.side == Side::Modern => wire.refuse(404, -32601, "Method not found"),
             _ => wire.refuse(200, -32601, "Method not found"),
         }
@@ -142,43 +151,45 @@ impl Shared {
         keys.iter().find_map(|key| state.scripts.get(*key).cloned())
     }
 
-    /// One page of the tool list.
-    fn page(&self, request: &Request) -> String {
-        let tools = self.state().tools.clone();
-        let cursor = request.raw(&["params", "cursor"]).and_then(|raw| raw.trim_matches('"').parse().ok());
-        let from: usize = cursor.unwrap_or_default();
-        let to = from.saturating_add(self.fake.page).min(tools.len());
-        let next = if to < tools.len() { format!(",\"nextCursor\":\"{to}\"") } else { String::new() };
-        let (ttl, scope) = self.fake.hints;
-        let hints = match self.fake.side {
-            Side::Modern => format!(",\"ttlMs\":{ttl},\"cacheScope\":\"{scope}\""),
-            Side::Legacy => String::new(),
-        };
-        format!("{{\"tools\":[{}]{next}{hints}}}", tools[from.min(to)..to].join(","))
+    /// Revision and capabilities of who asks.
+    pub(super) fn counterpart(&self, request: &Request) -> (String, Value) {
+        match self.fake.side {
+            Side::Modern => {
+                let raw = request.meta("io.modelcontextprotocol/clientCapabilities").unwrap_or("{}");
+                ("2026-07-28".to_owned(), json::value(raw))
+            }
+            Side::Legacy => {
+                let state = self.state();
+                let session = state.sessions.get(request.session().unwrap_or_default()).cloned();
+                session.map(|session| (session.revision, session.capabilities)).unwrap_or_default()
+            }
+        }
     }
 
-    /// Holds a standing stream open until it is closed, and writes what it is told.
-    pub(super) fn stand(&self, wire: &mut Wire<'_>, socket: &TcpStream, session: &str, mark: Option<&str>) {
-        let (orders, told): (Sender<Order>, Receiver<Order>) = channel();
-        self.state().standing.push(Standing { session: session.to_owned(), orders });
-        wire.stream();
-        loop {
-            match told.recv_timeout(Duration::from_millis(10)) {
-                Ok(Order::Notify(method, members)) => {
-                    let meta = mark
-                        .map(|id| format!("\"_meta\":{{\"io.modelcontextprotocol/subscriptionId\":{id}}}"));
-                    let all = [meta, Some(members).filter(|text| !text.is_empty())];
-                    let all: Vec<String> = all.into_iter().flatten().collect();
-                    wire.notify(&method, &format!("{{{}}}", all.join(",")));
-                }
-                Ok(Order::Message(text)) => drop(wire.event(&text)),
-                Ok(Order::Close) => return wire.end(),
-                Err(RecvTimeoutError::Disconnected) => return wire.abort(),
-                Err(RecvTimeoutError::Timeout) if closed(socket, Duration::from_millis(1)) => {
-                    return wire.abort();
-                }
-                Ok(Order::Look) | Err(RecvTimeoutError::Timeout) => {}
-            }
+    /// The id of the next question in a session, counted from 1.
+    pub(super) fn next_question(&self, session: &str) -> u64 {
+        let mut state = self.state();
+        let session = state.sessions.entry(session.to_owned()).or_default();
+        session.asked += 1;
+        session.asked
+    }
+
+    /// The answer to a question, once it has come: the raw result, or the raw error in an object of its own.
+    pub(super) fn take_answer(&self, session: &str, id: u64) -> Option<String> {
+        let body = self.state().answers.remove(&(session.to_owned(), id.to_string()))?;
+        let error = json::raw(&body, &["error"]).map(|raw| format!("{{\"error\":{raw}}}"));
+        error.or_else(|| json::raw(&body, &["result"]).map(str::to_owned))
+    }
+
+    /// Keeps an answer to a question.
+    pub(super) fn note_answer(&self, session: &str, request: &Request) {
+        let id = request.id().unwrap_or_default().to_owned();
+        let mut state = self.state();
+        let asked = state.sessions.get(session).map_or(0, |session| session.asked);
+        let key = (session.to_owned(), id.clone());
+        let own = id.parse().is_ok_and(|number: u64| (1..=asked).contains(&number));
+        if own && state.answers.insert(key, request.body.clone()).is_some() {
+            state.violations.push(format!("two answers to question {id}"));
         }
     }
 }
@@ -203,7 +214,7 @@ pub(super) fn accept(shared: &Arc<Shared>, listener: &TcpListener) {
     }
 }
 
-fn converse(shared: &Shared, socket: &TcpStream, connection: usize) {
+fn converse(shared: &Arc<Shared>, socket: &TcpStream, connection: usize) {
     let mut reader = BufReader::new(socket);
     while let Ok(Some(head)) = Head::read(&mut reader) {
         let mut body = Vec::new();
@@ -214,6 +225,7 @@ fn converse(shared: &Shared, socket: &TcpStream, connection: usize) {
         let mut wire = Wire::new(socket, &request, shared);
         match (shared.fake.moved, shared.fake.side) {
             (Some((from, to)), _) if from == request.head.word(1) => wire.with("location", to).bare(307),
+            _ if shared.fake.sessions == Sessions::Lines => sse::serve(shared, socket, &request, &mut wire),
             (_, Side::Legacy) => legacy::serve(shared, socket, &request, &mut wire),
             (_, Side::Modern) => modern::serve(shared, socket, &request, &mut wire),
         }
@@ -241,7 +253,9 @@ pub(super) fn head_fault(shared: &Shared, request: &Request) -> Option<u16> {
         421
     } else if !typed {
         415
-    } else if !accepts("application/json") || !accepts("text/event-stream") {
+    } else if shared.fake.sessions != Sessions::Lines
+        && (!accepts("application/json") || !accepts("text/event-stream"))
+    {
         406
     } else if json::raw(&request.body, &["jsonrpc"]) != Some("\"2.0\"") {
         400

@@ -15,7 +15,7 @@ pub(crate) fn tool(name: &str) -> String {
 /// Answers a call.
 pub(super) fn call(request: &Request, wire: &mut Wire<'_>) {
     let listed =
-        wire.shared.state().tools.iter().any(|raw| json::text(raw, &["name"]) == Some(request.name()));
+        wire.shared.state().goods.tools.iter().any(|raw| json::text(raw, &["name"]) == Some(request.name()));
     if !listed {
         return wire.refuse(200, -32602, &format!("Unknown tool: {}", request.name()));
     }

@@ -43,12 +43,20 @@ pub(crate) struct Wire<'a> {
     piece: usize,
     breath: Duration,
     fields: Vec<(String, String)>,
+    /// The answer goes out on the standing stream of the session: HTTP+SSE.
+    apart: bool,
 }
 
 impl<'a> Wire<'a> {
     pub(super) fn new(socket: &'a TcpStream, request: &'a Request, shared: &'a Shared) -> Self {
         let breath = Duration::ZERO;
-        Self { socket, request, shared, stage: Stage::Silent, piece: usize::MAX, breath, fields: Vec::new() }
+        let (stage, piece, fields) = (Stage::Silent, usize::MAX, Vec::new());
+        Self { socket, request, shared, stage, piece, breath, fields, apart: false }
+    }
+
+    /// One whose messages go out on the standing stream of the request's session.
+    pub(super) fn apart(socket: &'a TcpStream, request: &'a Request, shared: &'a Shared) -> Self {
+        Self { apart: true, ..Self::new(socket, request, shared) }
     }
 
     /// Whether the connection may be used for a further request.
@@ -109,6 +117,7 @@ impl<'a> Wire<'a> {
 
     fn answer(&mut self, status: u16, message: &str) {
         match self.shared.fake.framing {
+            _ if self.apart => drop(self.event(message)),
             Some(framing) if status == 200 => self.bytes(&framing(message)).end(),
             _ if self.stage == Stage::Stream => self.event(message).end(),
             _ => self.json(status, &[], message),
@@ -177,6 +186,10 @@ impl<'a> Wire<'a> {
 
     /// One event with this data.
     pub(crate) fn event(&mut self, data: &str) -> &mut Self {
+        if self.apart {
+            self.shared.tell(self.request, data);
+            return self;
+        }
         self.stream().bytes(format!("event: message\ndata: {data}\n\n").as_bytes())
     }
 
@@ -219,7 +232,7 @@ impl<'a> Wire<'a> {
     /// Bytes onto the socket as they are.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         let mut socket = self.socket;
-        if self.stage != Stage::Broken && socket.write_all(bytes).is_err() {
+        if self.stage != Stage::Broken && !self.apart && socket.write_all(bytes).is_err() {
             self.stage = Stage::Broken;
         }
         self
@@ -233,7 +246,9 @@ impl<'a> Wire<'a> {
 
     /// Closes the connection here and now.
     pub(crate) fn abort(&mut self) {
-        self.socket.shutdown(Shutdown::Both).ok();
+        if !self.apart {
+            self.socket.shutdown(Shutdown::Both).ok();
+        }
         self.stage = Stage::Broken;
     }
 
@@ -268,6 +283,10 @@ impl<'a> Wire<'a> {
         }
         if self.shared.stopped() {
             return Gone::Stopped;
+        }
+        if self.apart {
+            std::thread::park_timeout(time);
+            return if self.shared.has_line(self.request) { Gone::No } else { Gone::Closed };
         }
         if closed(self.socket, time) {
             self.stage = Stage::Broken;

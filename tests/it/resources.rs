@@ -1,0 +1,208 @@
+//! Resources keep their URIs, templates find their owner, and reads carry legal cache hints.
+
+use serde_json::{Value, json};
+
+use crate::support::client::Answer;
+use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, eras, json as text, pairs, resource, template};
+
+pairs! {
+    c081_uris_survive_the_round_trip, c081_of_two_equal_uris_one_is_published, contents_pass_byte_for_byte,
+    a_template_leads_to_its_owner, what_an_upstream_does_not_find_is_unknown, c134_reads_carry_legal_cache_hints,
+    a_read_of_a_lost_upstream_says_so,
+}
+
+eras! { an_unknown_uri_is_not_found, c134_every_list_carries_legal_cache_hints }
+
+fn read(client: &Client, uri: &str) -> Answer {
+    client.ask(Ask::new("resources/read").params(&format!("{{\"uri\":{}}}", text::quote(uri))))
+}
+
+fn listed(client: &Client, method: &str, member: &str, key: &str) -> Vec<String> {
+    let result = client.ask(Ask::new(method)).result();
+    let all = result[member].as_array().cloned().unwrap_or_default();
+    all.iter().filter_map(|one| one[key].as_str().map(str::to_owned)).collect()
+}
+
+fn uris(client: &Client) -> Vec<String> {
+    listed(client, "resources/list", "resources", "uri")
+}
+
+/// Label of the upstream that served a read, and the URI of the contents.
+fn served(answer: &Answer) -> (String, String) {
+    let contents = answer.result()["contents"][0].clone();
+    let label = contents["text"].as_str().and_then(|text| text.rsplit(' ').next()).unwrap_or_default();
+    (label.to_owned(), contents["uri"].as_str().unwrap_or_default().to_owned())
+}
+
+const ODD: [&str; 5] =
+    ["file:///a.txt", "ui://panel/main", "custom:opaque?x=1#f", "file:///日本.txt", "file:///a%20b?q=%2F"];
+
+fn c081_uris_survive_the_round_trip(pair: Pair) {
+    let alpha = pair.fake().with("resources", ODD.map(resource)).page(2).start();
+    let beta = pair.fake().label("beta").with("resources", [resource("ui://panel/beta")]).start();
+    let weir = Proxy::before(&alpha).upstream("beta", &beta).run();
+    let client = pair.client(&weir);
+    let all = [&ODD[..], &["ui://panel/beta"]].concat();
+    assert_eq!(uris(&client), all);
+    for uri in all {
+        let owner = if uri.ends_with("beta") { ("beta", &beta) } else { ("alpha", &alpha) };
+        assert_eq!(served(&read(&client, uri)), (owner.0.to_owned(), uri.to_owned()));
+        let seen = owner.1.seen("resources/read").pop().expect("a request");
+        assert_eq!(seen.name(), uri);
+    }
+    assert_eq!((alpha.violations(), beta.violations()), (Vec::new(), Vec::new()));
+}
+
+/// The upstream that stands first in the file has it; that of the other is left out, which the status says.
+fn c081_of_two_equal_uris_one_is_published(pair: Pair) {
+    let same = || [resource("file:///same.txt"), resource("ui://panel/main")];
+    let alpha = pair.fake().with("resources", same()).start();
+    let own = resource("file:///own.txt");
+    let beta = pair.fake().label("beta").with("resources", same()).with("resources", [own]).start();
+    let weir = Proxy::before(&alpha).upstream("beta", &beta).run();
+    let client = pair.client(&weir);
+    assert_eq!(uris(&client), ["file:///same.txt", "ui://panel/main", "file:///own.txt"]);
+    assert_eq!(served(&read(&client, "file:///same.txt")).0, "alpha");
+    assert_eq!(served(&read(&client, "file:///own.txt")).0, "beta");
+    let (status, page) = weir.admin_get("/api/status");
+    assert_eq!(status, 200);
+    let page = text::value(&page);
+    let upstreams = page["upstreams"].as_array().into_iter().flatten();
+    let left: Vec<&Value> = upstreams
+        .filter(|one| one["name"] == "beta")
+        .filter_map(|one| one["left_out"].as_array())
+        .flatten()
+        .collect();
+    assert_eq!(left.len(), 2, "{page}");
+}
+
+fn contents_pass_byte_for_byte(pair: Pair) {
+    let contents = "[{\"uri\":\"file:///a.txt\",\"mimeType\":\"image/png\",\"blob\":\"AAEC/w==\",\"_meta\":{\"n\":1.50}},\
+        {\"text\":\"\\u00e9\",\"uri\":\"file:///a.txt#2\"}]";
+    let fake = pair.fake().with("resources", [resource("file:///a.txt")]);
+    let (_alpha, _weir, client) = pair.set_up(fake.script("resources/read", move |request, wire| {
+        let hints = if request.meta("io.modelcontextprotocol/protocolVersion").is_some() {
+            ",\"ttlMs\":5,\"cacheScope\":\"public\""
+        } else {
+            ""
+        };
+        wire.result(&format!("{{\"contents\":{contents}{hints},\"_meta\":{{\"own\":[1,2]}}}}"));
+    }));
+    let answer = read(&client, "file:///a.txt");
+    assert_eq!(answer.raw(&["result", "contents"]), Some(contents));
+    assert_eq!(answer.raw(&["result", "_meta", "own"]), Some("[1,2]"));
+}
+
+fn a_template_leads_to_its_owner(pair: Pair) {
+    let alpha = pair.fake().with("templates", ["db://{table}/{id}", "note://{id}"].map(template)).start();
+    let second = ["db://special/{id}", "note://{name}", "file:///{+path}"].map(template);
+    let beta = pair
+        .fake()
+        .label("beta")
+        .with("templates", second)
+        .with("resources", [resource("db://one/1")])
+        .start();
+    let weir = Proxy::before(&alpha).upstream("beta", &beta).run();
+    let client = pair.client(&weir);
+    let all = listed(&client, "resources/templates/list", "resourceTemplates", "uriTemplate");
+    let wanted =
+        ["db://{table}/{id}", "note://{id}", "db://special/{id}", "note://{name}", "file:///{+path}"];
+    assert_eq!(all, wanted);
+    let cases = [
+        ("db://users/7", "alpha"),
+        ("db://special/7", "beta"),
+        ("db://one/1", "beta"),
+        ("note://x", "alpha"),
+        ("file:///deep/down/é", "beta"),
+    ];
+    for (uri, owner) in cases {
+        assert_eq!(served(&read(&client, uri)), (owner.to_owned(), uri.to_owned()), "{uri}");
+    }
+    assert_eq!((alpha.violations(), beta.violations()), (Vec::new(), Vec::new()));
+}
+
+/// The code for a resource that is not there, as the client's revision has it.
+fn not_found(side: Side) -> i64 {
+    match side {
+        Side::Legacy => -32002,
+        Side::Modern => -32602,
+    }
+}
+
+fn assert_not_found(answer: &Answer, side: Side, uri: &str) {
+    assert_eq!((answer.code(), answer.error().as_str()), (not_found(side), "Resource not found"));
+    assert_eq!(answer.raw(&["error", "data"]).map(text::value), Some(json!({ "uri": uri })));
+}
+
+fn an_unknown_uri_is_not_found(side: Side) {
+    let alpha = Fake::of(side).with("templates", [template("db://{table}/{id}")]).start();
+    let weir = Proxy::new().upstream_with("alpha", &alpha, "resources: { probe: false }").run();
+    let client = weir.client(side);
+    for uri in ["file:///none", "db://a/b/c", "db://a", "alpha__echo", "é", ""] {
+        assert_not_found(&read(&client, uri), side, uri);
+    }
+    assert_eq!(alpha.seen("resources/read").len(), 0);
+}
+
+fn what_an_upstream_does_not_find_is_unknown(pair: Pair) {
+    let own = if pair.upstream == Side::Legacy { -32002 } else { -32602 };
+    let fake = pair.fake().with("templates", [template("db://{table}/{id}")]);
+    let (alpha, _weir, client) = pair.set_up(fake.script("resources/read", move |_, wire| {
+        wire.error(&format!(
+            "{{\"code\":{own},\"message\":\"no row in db-7.internal\",\"data\":{{\"at\":\"db-7\"}}}}"
+        ));
+    }));
+    let answer = read(&client, "db://users/7");
+    assert_eq!(alpha.seen("resources/read").len(), 1);
+    assert_not_found(&answer, pair.client, "db://users/7");
+}
+
+fn c134_every_list_carries_legal_cache_hints(side: Side) {
+    let goods = |fake: Fake| {
+        let fake = fake.with("resources", [resource("x:1")]).with("templates", [template("db://{id}")]);
+        fake.with("prompts", [crate::support::prompt("review")])
+    };
+    let (alpha, beta) = (goods(Fake::modern().hints(7000, "public")).start(), Fake::legacy().start());
+    let weir = Proxy::before(&alpha).upstream_with("beta", &beta, "refresh: 30s").run();
+    let client = weir.client(side);
+    for method in ["tools/list", "prompts/list", "resources/list", "resources/templates/list"] {
+        let result = client.ask(Ask::new(method)).result();
+        let hints = (&result["ttlMs"], &result["cacheScope"]);
+        match side {
+            Side::Modern => assert_eq!(hints, (&json!(7000), &json!("public")), "{method}"),
+            Side::Legacy => assert_eq!(hints, (&Value::Null, &Value::Null), "{method}"),
+        }
+        assert_eq!(client.ask(Ask::new(method)).result(), result, "the same on every call");
+    }
+}
+
+fn c134_reads_carry_legal_cache_hints(pair: Pair) {
+    let fake = || pair.fake().hints(7000, "public").with("resources", [resource("x:1")]);
+    let (_alpha, _weir, client) = pair.set_up(fake());
+    let hints = |client: &Client| {
+        let result = read(client, "x:1").result();
+        (result["ttlMs"].clone(), result["cacheScope"].clone())
+    };
+    match (pair.client, pair.upstream) {
+        (Side::Modern, Side::Modern) => assert_eq!(hints(&client), (json!(7000), json!("public"))),
+        (Side::Modern, Side::Legacy) => assert_eq!(hints(&client), (json!(0), json!("private"))),
+        (Side::Legacy, Side::Legacy) => assert_eq!(hints(&client), (Value::Null, Value::Null)),
+        (Side::Legacy, Side::Modern) => assert!(matches!(hints(&client).1.as_str(), None | Some("public"))),
+    }
+    if pair.client == Side::Modern {
+        let alpha = fake().start();
+        let weir = Proxy::before(&alpha).token("x", "token-x", "\"mcp:read\"").run();
+        let client = Client::new(weir.address, Side::Modern).token("token-x");
+        assert_eq!(hints(&client).1, "private", "what needs a token is nobody else's");
+    }
+}
+
+fn a_read_of_a_lost_upstream_says_so(pair: Pair) {
+    let (alpha, _weir, client) = pair.set_up(pair.fake().with("resources", [resource("x:1")]));
+    alpha.stop();
+    let answer = read(&client, "x:1");
+    assert_eq!(answer.code(), -32603, "{answer:?}");
+    let data = answer.raw(&["error", "data"]).map(text::value).unwrap_or_default();
+    assert_eq!(data["upstream"], "alpha");
+    assert!(data["reason"].is_string() && data["retryable"].is_boolean(), "{data}");
+}
