@@ -15,7 +15,10 @@ mod plan;
 mod probe;
 mod record;
 
+use std::pin::Pin;
 use std::sync::Arc;
+
+use futures_util::{Stream, stream};
 
 pub use list::{ListCall, Listing};
 pub use metrics::Metrics;
@@ -26,12 +29,15 @@ use record::Record;
 
 use crate::catalog::Snapshot;
 use crate::config::Route;
-use crate::exchange::{Call, Failure, Reason, Reply, SessionKey, failed};
+use crate::exchange::{Call, Caller, Failure, Reason, Reply, SessionKey, failed};
 use crate::principal::Principal;
 use crate::protocol::Method;
 use crate::seal::Keyring;
 use crate::upstream::Set;
 use crate::view::{View, Views};
+
+/// One item for each update of a resource. It never ends; dropping it gives the subscription up.
+pub type Updates = Pin<Box<dyn Stream<Item = ()> + Send>>;
 
 /// From where a request looks at the catalog: loaded once, at its head.
 #[derive(Debug, Clone)]
@@ -127,6 +133,36 @@ impl Relay {
 
     fn record(&self, seat: &Seat, method: Method) -> Record {
         Record::begin(&self.metrics, method, &seat.route.name, seat.snapshot.config.telemetry.access)
+    }
+
+    /// Updates of a resource, as this caller would read it.
+    ///
+    /// # Errors
+    /// [`Failure::Unknown`] for a URI that this caller cannot read by a list, a template or an earlier result,
+    /// [`Failure::NotOffered`] where its upstream takes no subscriptions.
+    pub fn watch(&self, seat: &Seat, uri: &str, caller: &Caller) -> Result<Updates, Failure> {
+        let subject = &caller.principal.subject;
+        let target = Finder { view: &seat.view, given: &self.given, subject }.resource(uri)?;
+        let watching = self.upstreams.watch(&target.upstream, &target.local, caller);
+        let watching = watching.ok_or(Failure::NotOffered("a subscription to this resource"))?;
+        Ok(Box::pin(stream::unfold(watching, |mut watching| async move {
+            watching.updated().await;
+            Some(((), watching))
+        })))
+    }
+
+    /// What upstreams have to say to a client session by themselves: inquiries and log messages. It never ends.
+    #[must_use]
+    pub fn stand(&self, caller: &Caller) -> Reply {
+        Box::pin(stream::unfold(self.upstreams.stand(caller), |mut standing| async move {
+            let event = standing.next().await;
+            Some((event, standing))
+        }))
+    }
+
+    /// A client session has other roots now.
+    pub fn roots_changed(&self, key: SessionKey) {
+        self.upstreams.roots_changed(key);
     }
 
     /// Ends what a client session holds at upstreams, in the background.

@@ -16,6 +16,7 @@ mod standing;
 mod table;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +46,8 @@ pub(super) struct Legacy {
     table: Arc<Table>,
     /// The calls of sessions. They outlive their connections.
     calls: TaskGroup,
+    /// What sessions do in the background; none of it is waited for.
+    tasks: TaskGroup,
     /// The clients of HTTP+SSE.
     pipes: Arc<pipe::Pipes>,
 }
@@ -52,8 +55,9 @@ pub(super) struct Legacy {
 impl Legacy {
     pub(super) fn new(shared: Arc<Shared>, limits: config::Sessions, tasks: &TaskGroup) -> Self {
         let table = Arc::new(Table::new(limits, Arc::clone(&shared)));
-        tasks.child("sessions").spawn_until_cancelled("session keeper", keeper::run(Arc::clone(&table)));
-        Self { shared, table, calls: TaskGroup::new("calls"), pipes: Arc::default() }
+        let tasks = tasks.child("sessions");
+        tasks.spawn_until_cancelled("session keeper", keeper::run(Arc::clone(&table)));
+        Self { shared, table, calls: TaskGroup::new("calls"), tasks, pipes: Arc::default() }
     }
 
     /// How many sessions there are.
@@ -94,7 +98,7 @@ impl Legacy {
                 self.request(&session, request, (id, &method, &params), accepts).await
             }
             Message::Notification { method, params } => {
-                notified(&session, &method, &params);
+                self.notified(&session, &method, &params);
                 render::empty(StatusCode::ACCEPTED)
             }
             Message::Result { id, result } => {
@@ -107,6 +111,20 @@ impl Legacy {
                 }
                 render::empty(StatusCode::ACCEPTED)
             }
+        }
+    }
+
+    /// Acts on a notification of the client.
+    fn notified(&self, session: &Session, method: &str, params: &Object<'_>) {
+        match method {
+            notification::INITIALIZED => session.initialized(),
+            notification::ROOTS_CHANGED => self.shared.relay.roots_changed(session.key),
+            notification::CANCELLED => {
+                if let Some(id) = params.get("requestId").and_then(|raw| Id::read(raw).ok()) {
+                    session.cancel(&id);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -196,11 +214,11 @@ impl Legacy {
             Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead | Method::Complete => {
                 calls::answer(self, session, (request, &seat), (id, known, params), accepts).await
             }
-            Method::ResourcesSubscribe
-            | Method::ResourcesUnsubscribe
-            | Method::Initialize
-            | Method::Discover
-            | Method::Listen => encode::unknown_method(&id, method),
+            Method::ResourcesSubscribe => {
+                watch::subscribe(self, session, (request, &seat), (&id, params), accepts)
+            }
+            Method::ResourcesUnsubscribe => watch::unsubscribe(session, (&id, params), accepts),
+            Method::Initialize | Method::Discover | Method::Listen => encode::unknown_method(&id, method),
         }
     }
 
@@ -258,17 +276,6 @@ impl Legacy {
             }
             Err(refusal) => *refusal,
         }
-    }
-}
-
-/// Acts on a notification of the client.
-fn notified(session: &Session, method: &str, params: &Object<'_>) {
-    if method == notification::INITIALIZED {
-        session.initialized();
-    } else if method == notification::CANCELLED
-        && let Some(id) = params.get("requestId").and_then(|raw| Id::read(raw).ok())
-    {
-        session.cancel(&id);
     }
 }
 

@@ -78,7 +78,7 @@ impl Finder<'_> {
 
     /// A resource by the lists, else by what this principal was given, else by the template that fits best (design
     /// contract, section 4).
-    fn resource(&self, uri: &str) -> Result<Target, Failure> {
+    pub(super) fn resource(&self, uri: &str) -> Result<Target, Failure> {
         match self.named(ListKind::Resources, uri) {
             Err(unknown @ Failure::Unknown { .. }) => {
                 self.was_given(uri).or_else(|| self.matched(uri)).ok_or(unknown)

@@ -143,7 +143,7 @@ fn merged_offer(
         prompts: unknown || any(|offer| offer.prompts),
         resources: unknown || any(|offer| offer.resources),
         list_changed: true,
-        subscribe: false,
+        subscribe: unknown || any(|offer| offer.subscribe),
         completions: any(|offer| offer.completions),
         logging: any(|offer| offer.logging),
     }

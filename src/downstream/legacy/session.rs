@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -42,6 +43,11 @@ pub(super) struct Session {
     numbers: AtomicU64,
     /// The standing streams that are open, by number.
     standing: Mutex<BTreeSet<u64>>,
+    /// The resources that the client subscribed to; cancelling one ends it.
+    watched: DashMap<String, CancellationToken>,
+    /// The resources that were updated since the client was last told.
+    updated: Mutex<BTreeSet<String>>,
+    update: Notify,
     /// Cancelled when the session ends.
     pub(super) ended: CancellationToken,
 }
@@ -64,6 +70,9 @@ impl Session {
             questions: DashMap::new(),
             numbers: AtomicU64::new(1),
             standing: Mutex::new(BTreeSet::new()),
+            watched: DashMap::new(),
+            updated: Mutex::new(BTreeSet::new()),
+            update: Notify::new(),
             ended: CancellationToken::new(),
         }
     }
@@ -171,6 +180,47 @@ impl Session {
     /// Nobody waits for the answer any more.
     pub(super) fn forget(&self, number: u64) {
         self.questions.remove(&number);
+    }
+
+    /// How many resources the client has subscribed to.
+    pub(super) fn watches(&self) -> usize {
+        self.watched.len()
+    }
+
+    /// The client subscribes to a resource. `None` where it has already.
+    pub(super) fn watch(&self, uri: &str) -> Option<CancellationToken> {
+        match self.watched.entry(uri.to_owned()) {
+            Entry::Occupied(_) => None,
+            Entry::Vacant(place) => Some(place.insert(self.ended.child_token()).clone()),
+        }
+    }
+
+    /// The client is not interested any more.
+    pub(super) fn unwatch(&self, uri: &str) {
+        if let Some((_, token)) = self.watched.remove(uri) {
+            token.cancel();
+        }
+    }
+
+    /// A resource was updated.
+    pub(super) fn note_update(&self, uri: &str) {
+        self.updated.lock().unwrap_or_else(PoisonError::into_inner).insert(uri.to_owned());
+        self.update.notify_one();
+    }
+
+    fn take_updates(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.updated.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Waits for updates and takes them. Cancel-safe: they are taken at the last step only.
+    pub(super) async fn updates(&self) -> BTreeSet<String> {
+        loop {
+            let taken = self.take_updates();
+            if !taken.is_empty() {
+                return taken;
+            }
+            self.update.notified().await;
+        }
     }
 
     /// How many more bytes may be kept for streams that are broken.

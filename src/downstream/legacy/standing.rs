@@ -4,20 +4,23 @@
 //! client that comes back with one is told which lists changed in between, and nothing else: no log of
 //! announcements is needed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::Response;
 
-use super::RETRY;
 use super::session::{Session, Standing};
+use super::{RETRY, encode};
 use crate::downstream::render::{self, with_comments};
 use crate::downstream::{Body, Inbound, Shared, until};
-use crate::jsonrpc::request;
+use crate::exchange::{Caller, Event, Inquiry, Reply};
+use crate::jsonrpc::{Text, request};
 use crate::notify::{Changes, Subscriber, Subscription};
-use crate::protocol::{ListKind, encode_event, encode_priming};
+use crate::protocol::{ListKind, encode_event, encode_priming, notification};
 use crate::relay::Seat;
+use crate::seal::QuestionSeal;
 use crate::view::Hashes;
 
 /// Opens the stream. `last` is what the client sent as `Last-Event-ID`.
@@ -31,10 +34,13 @@ pub(super) fn open(
     let seen = last.and_then(|last| told_before(last, now)).unwrap_or_else(|| session.seen(now));
     let rights = inbound.principal.rights.clone();
     let subscriber = Subscriber::new(Arc::clone(&seat.route), rights, Changes::ALL, seen);
+    let caller =
+        Caller { session: Some(session.key), ..shared.caller(&inbound.principal, session.abilities.clone()) };
     let open = Open {
         shared: Arc::clone(shared),
         subscription: shared.hub.subscribe(subscriber),
         standing: session.stand(),
+        upstreams: shared.relay.stand(&caller),
         told: seen,
         sequence: 0,
         until: inbound.principal.until,
@@ -67,6 +73,8 @@ struct Open {
     shared: Arc<Shared>,
     subscription: Subscription,
     standing: Standing,
+    /// What upstreams say by themselves.
+    upstreams: Reply,
     /// The lists as this stream has announced them.
     told: Hashes,
     sequence: u64,
@@ -85,30 +93,87 @@ impl Open {
         )
     }
 
-    /// Waits for changes; ends with the session, with its token, or when Weir ends its streams.
+    /// Waits for something to say; ends with the session, with its token, or when Weir ends its streams.
     async fn next(mut self) -> Option<(Bytes, Self)> {
         loop {
+            let speaks = self.standing.speaks();
+            let session = Arc::clone(&self.standing.session);
             // Cancel-safe: no branch takes anything until it is ready.
-            let (changes, now) = tokio::select! {
+            let said = tokio::select! {
                 () = self.shared.ending.cancelled() => return None,
-                () = self.standing.session.ended.cancelled() => return None,
+                () = session.ended.cancelled() => return None,
                 () = until(self.until) => return None,
-                changes = self.subscription.changed() => changes,
+                (changes, now) = self.subscription.changed() => Said::Changes(changes, now),
+                uris = session.updates(), if speaks => Said::Updates(uris),
+                Some(event) = self.upstreams.next(), if speaks => Said::Event(event),
             };
-            if !self.standing.speaks() {
-                continue;
+            // Looked at again: another stream may have become the newest in the meantime.
+            let events = match said {
+                Said::Changes(..) if !self.standing.speaks() => continue,
+                Said::Changes(changes, now) => self.changed(changes, now),
+                Said::Updates(uris) => self.updated(uris),
+                Said::Event(event) => self.heard(event),
+            };
+            if !events.is_empty() {
+                return Some((events, self));
             }
-            let mut events = Vec::new();
-            for kind in changes.kinds() {
-                self.sequence += 1;
-                match kind {
-                    ListKind::Tools => self.told.tools = now.tools,
-                    ListKind::Prompts => self.told.prompts = now.prompts,
-                    ListKind::Resources | ListKind::Templates => self.told.resources = now.resources,
-                }
-                events.push(encode_event(Some(&self.event_id()), &request(None, kind.changed(), "")));
-            }
-            return Some((Bytes::from(events.concat()), self));
         }
     }
+
+    fn event(&mut self, text: &str) -> Bytes {
+        self.sequence += 1;
+        encode_event(Some(&self.event_id()), text)
+    }
+
+    fn changed(&mut self, changes: Changes, now: Hashes) -> Bytes {
+        let mut events = Vec::new();
+        for kind in changes.kinds() {
+            match kind {
+                ListKind::Tools => self.told.tools = now.tools,
+                ListKind::Prompts => self.told.prompts = now.prompts,
+                ListKind::Resources | ListKind::Templates => self.told.resources = now.resources,
+            }
+            events.push(self.event(&request(None, kind.changed(), "")));
+        }
+        Bytes::from(events.concat())
+    }
+
+    fn updated(&mut self, uris: BTreeSet<String>) -> Bytes {
+        let mut events = Vec::new();
+        for uri in uris {
+            let mut params = Text::object();
+            params.text("uri", &uri);
+            events.push(self.event(&request(None, notification::UPDATED, &params.close())));
+        }
+        Bytes::from(events.concat())
+    }
+
+    /// What an upstream says outside of any call.
+    fn heard(&mut self, event: Event) -> Bytes {
+        let session = Arc::clone(&self.standing.session);
+        match event {
+            Event::Inquiry(Inquiry { question, params, answerer }) => {
+                let number = session.ask(answerer);
+                let id = QuestionSeal { session: session.key.0, number }.seal(&self.shared.keyring);
+                self.event(&encode::question(&id, session.revision, question, &params))
+            }
+            Event::Log(level, params) if session.level().is_none_or(|least| level >= least) => {
+                self.event(&request(None, notification::MESSAGE, &params))
+            }
+            Event::Log(..)
+            | Event::Progress(_)
+            | Event::Paused(_)
+            | Event::Asks(_)
+            | Event::Result(_)
+            | Event::Error(_)
+            | Event::Failed(_) => Bytes::new(),
+        }
+    }
+}
+
+/// What a standing stream has to tell.
+enum Said {
+    Changes(Changes, Hashes),
+    Updates(BTreeSet<String>),
+    Event(Event),
 }

@@ -1,8 +1,11 @@
 //! `subscriptions/listen` (2026-07-28, basic/patterns/subscriptions).
 
+use std::collections::BTreeSet;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::stream::FuturesUnordered;
 use futures_util::{StreamExt as _, stream};
 use http::{Response, StatusCode};
 use serde_json::json;
@@ -11,8 +14,11 @@ use super::encode;
 use crate::downstream::{Body, Inbound, Shared, render, until};
 use crate::jsonrpc::{Id, Object, Text, request, response_result};
 use crate::notify::{Changes, Subscriber, Subscription};
-use crate::protocol::{code, encode_event, meta, notification};
-use crate::relay::Seat;
+use crate::protocol::{Abilities, code, encode_event, meta, notification};
+use crate::relay::{Seat, Updates};
+
+/// Most resources of one stream.
+const MOST_URIS: usize = 1000;
 
 /// Opens the stream: the acknowledgement first, at once; then what was asked for and agreed to; at the end, when
 /// Weir ends it, the completion result.
@@ -32,11 +38,23 @@ pub(super) fn open(
         );
     };
     let wanted = wanted(&filter, seat);
+    let watched = match watched(shared, inbound, seat, &filter) {
+        Ok(watched) => watched,
+        Err(text) => return encode::error(id, StatusCode::OK, code::INVALID_PARAMS, text),
+    };
     let subscriber =
         Subscriber::new(Arc::clone(&seat.route), inbound.principal.rights.clone(), wanted, seat.view.hashes);
     let subscription = shared.hub.subscribe(subscriber);
-    let acknowledged = encode_event(None, &acknowledgement(id, wanted));
-    let changes = changes(Arc::clone(shared), subscription, id.clone(), inbound.principal.until);
+    let uris: Vec<&str> = watched.iter().map(|(uri, _)| uri.as_str()).collect();
+    let acknowledged = encode_event(None, &acknowledgement(id, wanted, &uris));
+    let listening = Listening {
+        shared: Arc::clone(shared),
+        subscription,
+        updates: watched.into_iter().map(next_update).collect(),
+        id: id.clone(),
+        until: inbound.principal.until,
+    };
+    let changes = stream::unfold(Some(listening), Listening::next);
     render::events(render::with_comments(stream::iter([acknowledged]).chain(changes)))
 }
 
@@ -51,6 +69,29 @@ fn wanted(filter: &Object<'_>, seat: &Seat) -> Changes {
     }
 }
 
+/// The resources that were asked for, as far as this caller can read them and their upstreams tell of updates.
+fn watched(
+    shared: &Shared,
+    inbound: &Inbound,
+    seat: &Seat,
+    filter: &Object<'_>,
+) -> Result<Vec<(String, Updates)>, &'static str> {
+    let Some(raw) = filter.get("resourceSubscriptions").filter(|raw| *raw != "null") else {
+        return Ok(Vec::new());
+    };
+    let uris: BTreeSet<String> =
+        serde_json::from_str(raw).map_err(|_why| "resourceSubscriptions must be an array of strings")?;
+    if uris.len() > MOST_URIS {
+        return Err("at most 1000 resources can be listened to on one stream");
+    }
+    let caller = shared.caller(&inbound.principal, Abilities::default());
+    let found = uris.into_iter().filter_map(|uri| {
+        let watching = shared.relay.watch(seat, &uri, &caller).ok()?;
+        Some((uri, watching))
+    });
+    Ok(found.collect())
+}
+
 /// `_meta` with the id of the listen request, same type.
 fn subscription(id: &Id) -> String {
     let mut inner = Text::object();
@@ -58,7 +99,7 @@ fn subscription(id: &Id) -> String {
     inner.close()
 }
 
-fn acknowledgement(id: &Id, agreed: Changes) -> String {
+fn acknowledgement(id: &Id, agreed: Changes, uris: &[&str]) -> String {
     let mut filter = serde_json::Map::new();
     let rows = [
         (agreed.tools, "toolsListChanged"),
@@ -67,6 +108,9 @@ fn acknowledgement(id: &Id, agreed: Changes) -> String {
     ];
     for (_, key) in rows.iter().filter(|(agreed, _)| *agreed) {
         filter.insert((*key).to_owned(), json!(true));
+    }
+    if !uris.is_empty() {
+        filter.insert("resourceSubscriptions".to_owned(), json!(uris));
     }
     let mut params = Text::object();
     params.member("_meta", &subscription(id));
@@ -87,24 +131,54 @@ fn change(id: &Id, method: &str) -> String {
     request(None, method, &params.close())
 }
 
-/// What happens on the stream after the acknowledgement.
-fn changes(
+fn update(id: &Id, uri: &str) -> String {
+    let mut params = Text::object();
+    params.text("uri", uri);
+    params.member("_meta", &subscription(id));
+    request(None, notification::UPDATED, &params.close())
+}
+
+type Update = Pin<Box<dyn Future<Output = (String, Updates)> + Send>>;
+
+/// Waits for the next update of one resource.
+fn next_update((uri, mut watching): (String, Updates)) -> Update {
+    Box::pin(async move {
+        watching.next().await;
+        (uri, watching)
+    })
+}
+
+/// The stream after the acknowledgement.
+struct Listening {
     shared: Arc<Shared>,
     subscription: Subscription,
+    updates: FuturesUnordered<Update>,
     id: Id,
-    end: Option<i64>,
-) -> impl futures_util::Stream<Item = Bytes> + Send + 'static {
-    stream::unfold(Some((shared, subscription, id)), move |state| async move {
-        let (shared, subscription, id) = state?;
-        // Cancel-safe: both branches take nothing until they are ready.
+    until: Option<i64>,
+}
+
+impl Listening {
+    /// Waits for something to say; ends when Weir ends its streams or the token of the request ends.
+    async fn next(this: Option<Self>) -> Option<(Bytes, Option<Self>)> {
+        let mut this = this?;
+        // Cancel-safe: no branch takes anything until it is ready.
         tokio::select! {
-            () = shared.ending.cancelled() => Some((encode_event(None, &completion(&id)), None)),
-            () = until(end) => Some((encode_event(None, &completion(&id)), None)),
-            (changes, _) = subscription.changed() => {
+            () = this.shared.ending.cancelled() => Some((this.end(), None)),
+            () = until(this.until) => Some((this.end(), None)),
+            (changes, _) = this.subscription.changed() => {
                 let messages: Vec<Bytes> =
-                    changes.kinds().map(|kind| encode_event(None, &change(&id, kind.changed()))).collect();
-                Some((Bytes::from(messages.concat()), Some((shared, subscription, id))))
+                    changes.kinds().map(|kind| encode_event(None, &change(&this.id, kind.changed()))).collect();
+                Some((Bytes::from(messages.concat()), Some(this)))
+            }
+            Some((uri, watching)) = this.updates.next() => {
+                let message = encode_event(None, &update(&this.id, &uri));
+                this.updates.push(next_update((uri, watching)));
+                Some((message, Some(this)))
             }
         }
-    })
+    }
+
+    fn end(&self) -> Bytes {
+        encode_event(None, &completion(&self.id))
+    }
 }
