@@ -30,3 +30,4 @@ mod stream;
 mod tidy;
 mod tokens;
 mod transport;
+mod updates;

@@ -5,15 +5,26 @@ use std::thread;
 
 use super::{EVERYTHING, able, ask};
 use crate::support::client::Question;
-use crate::support::{Client, Pair, Proxy, pairs};
+use crate::support::{Client, Pair, Proxy, Side, eras, pairs};
 
 pairs! { answers_never_cross_between_two_hundred_clients }
+
+eras! { answers_never_cross_in_one_session_of_a_principal }
 
 const CLIENTS: usize = 200;
 
 fn answers_never_cross_between_two_hundred_clients(pair: Pair) {
+    crowd(pair, "");
+}
+
+/// All of them share one session of the upstream.
+fn answers_never_cross_in_one_session_of_a_principal(client: Side) {
+    crowd(Pair { client, upstream: Side::Legacy }, "sessions: principal");
+}
+
+fn crowd(pair: Pair, keys: &str) {
     let alpha = pair.fake().asking().start();
-    let keys = "concurrency: { calls: 0 }";
+    let keys = &format!("concurrency: {{ calls: 0 }}\n{keys}");
     let weir = Proxy::new()
         .listen("limits: { parked_per_principal: 1000 }")
         .upstream_with("alpha", &alpha, keys)

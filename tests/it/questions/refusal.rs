@@ -92,3 +92,28 @@ fn t084_a_question_on_no_calls_stream_is_refused(side: Side) {
     let talk = client.converse(ask("alpha", "form", "m"));
     assert_eq!(talk.answer.said(), answers([&talk.asked[0].accept()]), "calls can ask all the same");
 }
+
+/// Unless the session belongs to one client that stands by: it is asked on its standing stream.
+#[test]
+fn c079_a_question_between_calls_goes_to_the_client_that_stands_by() {
+    let alpha = Fake::legacy().asking().start();
+    let weir = Proxy::before(&alpha).run();
+    let client = able(&weir, Side::Legacy, super::EVERYTHING);
+    let (mut stream, other) = (client.listen(), able(&weir, Side::Legacy, super::EVERYTHING));
+    let mut elsewhere = other.listen();
+    client.call("alpha__echo", "{}").result();
+    other.call("alpha__echo", "{}").result();
+    let session = alpha.calls("echo")[0].session().expect("a session").to_owned();
+    let question = "{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"roots/list\",\"params\":{}}";
+    eventually!(alpha.say_in(&session, question) > 0, "the client's session has no standing stream");
+    let asked = stream.next(Duration::from_secs(5)).expect("the question");
+    let asked = super::question_of(&asked, 0).expect("a request");
+    assert_eq!(asked.method, "roots/list");
+    assert_eq!(client.respond(&asked.key, "result", &asked.accept()), 202);
+    let own = || responses(&alpha).into_iter().find(|response| response.id() == Some("77"));
+    eventually!(own().is_some());
+    let answer = own().expect("an answer");
+    assert_eq!(answer.raw(&["result"]), Some(asked.accept().as_str()));
+    assert_eq!(answer.session(), Some(session.as_str()));
+    assert!(elsewhere.until_quiet(Duration::from_millis(200)).is_empty(), "nobody else is asked");
+}

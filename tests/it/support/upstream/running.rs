@@ -167,6 +167,13 @@ impl Upstream {
         }
     }
 
+    /// Sends a message on the standing streams of one session; how many there were.
+    pub(crate) fn say_in(&self, session: &str, message: &str) -> usize {
+        let state = self.shared.state();
+        let own = state.standing.iter().filter(|stream| stream.session == session);
+        own.filter(|stream| stream.tell(Order::Message(message.to_owned()))).count()
+    }
+
     /// Ends every standing stream.
     pub(crate) fn close_streams(&self) {
         for stream in self.shared.state().standing.drain(..) {
