@@ -18,7 +18,7 @@ pub use environment::{Environment, Process};
 pub use model::{
     Access, Admin, Allowed, Builtin, Classes, Concurrency, Config, Credential, Drain, Kind, Listen,
     ListenLimits, LogFormat, Notify, PageSize, ParkLimits, Route, Sessions, Sharing, Telemetry, Timeouts,
-    Token, ToolFilter, Upstream, UpstreamLimits,
+    Token, ToolFilter, Transport, Upstream, UpstreamLimits,
 };
 pub use problem::{Problem, Problems, Severity};
 pub use read::{Loaded, demonstration, for_url, load, overridden, read_text, schema};

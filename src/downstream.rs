@@ -74,7 +74,13 @@ impl Shared {
     }
 
     fn caller(&self, principal: &Principal, abilities: Abilities) -> Caller {
-        Caller { principal: principal.clone(), abilities, session: None, on_loopback: self.on_loopback }
+        Caller {
+            principal: principal.clone(),
+            abilities,
+            is_mute: false,
+            session: None,
+            on_loopback: self.on_loopback,
+        }
     }
 
     /// The headers of a request that some upstream may be given.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# real.sh [CLIENT[:MODE]...]   puts one weir in front of five real servers, of both eras, written on four SDKs, and lets
+# real.sh [CLIENT[:MODE]...]   puts one weir in front of seven real servers, of both eras and the oldest transport, on four SDKs, and lets
 #   real clients list and call through it; then the commands `weir list` and `weir call`. Without arguments: all clients.
 # Env: WEIR     the binary (default: the newer of target/debug/weir and target/release/weir)
 #      KIT_DIR  folder for installed tools (default .kit); logs and answers go to its folder real-results
@@ -9,7 +9,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 clients=("$@")
 [ $# -gt 0 ] || clients=(py-mcp1 py-mcp2:auto py-mcp2:legacy py-mcp2:modern py-fastmcp:auto py-fastmcp:legacy py-fastmcp:modern
   ts-sdk1 ts-client2:legacy ts-client2:auto ts-client2:modern inspector rmcp:auto rmcp:legacy rmcp:modern)
-upstreams=(everything:everything-http fast:fastmcp4-http mcp2:mcp2-http mcp1:mcp1-http rmcp:rmcp-http)   # name:start script
+upstreams=(everything:everything-http fast:fastmcp4-http mcp2:mcp2-http mcp1:mcp1-http rmcp:rmcp-http
+  old-everything:everything-sse old-mcp1:mcp1-sse)   # name:start script
 calls=( # published name, arguments, expected text
   everything__echo '{"message":"hi"}' 'Echo: hi'
   fast__add '{"a":20,"b":3}' 23
@@ -17,6 +18,8 @@ calls=( # published name, arguments, expected text
   mcp2__echo '{"text":"two"}' two
   mcp1__add '{"a":1,"b":41}' 42
   rmcp__echo '{"text":"rust"}' rust
+  old-everything__echo '{"message":"old"}' 'Echo: old'
+  old-mcp1__add '{"a":40,"b":2}' 42
 )
 out="$KIT_DIR/real-results"; rm -rf "$out"; mkdir -p "$out"
 weir=$(find_weir) || exit 2
@@ -30,16 +33,17 @@ give_up() { bad "$1"; tail -n 40 "$2"; echo "$passed passed, $failed failed"; ex
 # The upstreams, and what a client sees of each without weir.
 read -r listen admin first < <(free_ports $((${#upstreams[@]} + 2))); read -ra ports <<<"$first"
 echo "upstreams:" >"$out/routes.yaml"
-running=()
+running=() paths=() bare=()
 for i in "${!upstreams[@]}"; do
   name=${upstreams[i]%%:*} script=${upstreams[i]##*:}
   start "$out/upstream-$name.log" "$kit/upstreams/$script.sh" "$KIT_DIR" "${ports[i]}"; running+=("$started")
-  printf '  %s: { url: "http://127.0.0.1:%s/mcp", required: true }\n' "$name" "${ports[i]}" >>"$out/routes.yaml"
+  case $script in *-sse) paths[i]=sse bare[i]=--sse;; *) paths[i]=mcp bare[i]=;; esac
+  printf '  %s: { url: "http://127.0.0.1:%s/%s", required: true }\n' "$name" "${ports[i]}" "${paths[i]}" >>"$out/routes.yaml"
 done
 for i in "${!upstreams[@]}"; do
   name=${upstreams[i]%%:*}
   wait_port "${running[i]}" "${ports[i]}" 60 || give_up "upstream $name did not start" "$out/upstream-$name.log"
-  "$kit/clients/run.sh" "$KIT_DIR" py-mcp1 "http://127.0.0.1:${ports[i]}/mcp" >"$out/bare-$name.json" 2>"$out/bare-$name.err" \
+  "$kit/clients/run.sh" "$KIT_DIR" py-mcp1 "http://127.0.0.1:${ports[i]}/${paths[i]}" ${bare[i]} >"$out/bare-$name.json" 2>"$out/bare-$name.err" \
     || give_up "upstream $name does not answer without weir" "$out/bare-$name.json"
 done
 

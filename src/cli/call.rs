@@ -53,7 +53,13 @@ pub(super) async fn run(arguments: &CallArguments) -> Exit {
         forwarded: http::HeaderMap::new(),
         repeatable: false,
         timeout: None,
-        caller: Caller { principal, abilities: Abilities::default(), session: None, on_loopback: true },
+        caller: Caller {
+            principal,
+            abilities: Abilities::default(),
+            is_mute: false,
+            session: None,
+            on_loopback: true,
+        },
     };
     let last = last_event(core.relay.call(&seat, call)).await;
     let exit = if arguments.json { whole(last) } else { print(last) };

@@ -22,8 +22,8 @@ pub(crate) use listen::{Admin, Drain, Listen, Notify, PageSize, Sessions, Teleme
 pub(crate) use listen::{Characters, ListenLimits, LogFormat, Names};
 pub(crate) use route::{Route, RouteUpstreams};
 pub(crate) use upstream::{
-    Builtin, Classes, Concurrency, Credential, Mode, OneOrMore, Sharing, Timeouts, Tools, Upstream,
-    UpstreamLimits,
+    Builtin, Classes, Concurrency, Credential, Mode, OneOrMore, Sharing, Timeouts, Tools, Transport,
+    Upstream, UpstreamLimits,
 };
 pub(crate) use words::{DurationText, SecretText, SizeText};
 

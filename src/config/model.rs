@@ -173,6 +173,8 @@ pub struct Upstream {
     pub namespace: Namespace,
     /// What it is.
     pub kind: Kind,
+    /// How it is spoken to.
+    pub transport: Transport,
     /// The revision that is spoken to it; `None`: found out.
     pub revision: Option<Revision>,
     /// How legacy sessions of it are shared.
@@ -235,6 +237,17 @@ impl fmt::Debug for Kind {
             Self::Builtin(builtin) => f.debug_tuple("Builtin").field(builtin).finish(),
         }
     }
+}
+
+/// How a server is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// Found out.
+    Auto,
+    /// Streamable HTTP.
+    StreamableHttp,
+    /// HTTP+SSE of 2024-11-05.
+    Sse,
 }
 
 /// The demonstration upstreams.

@@ -16,12 +16,22 @@ pub struct SessionKey(pub [u8; 16]);
 pub struct Caller {
     /// The principal of the request.
     pub principal: Principal,
-    /// What it can be asked.
+    /// What its client says that it can be asked.
     pub abilities: Abilities,
+    /// Whether this call can be asked nothing all the same, since its client takes no event stream.
+    pub is_mute: bool,
     /// The legacy client session it came in; `None` for stateless clients.
     pub session: Option<SessionKey>,
     /// Whether the listener is a loopback one, where callers without an identity share upstream sessions.
     pub on_loopback: bool,
+}
+
+impl Caller {
+    /// What can be asked while this call runs.
+    #[must_use]
+    pub fn askable(&self) -> Option<&Abilities> {
+        (!self.is_mute).then_some(&self.abilities)
+    }
 }
 
 /// One request that goes to one upstream.

@@ -8,7 +8,8 @@ use proptest::prelude::{prop, prop_assert_eq, proptest};
 
 use super::{Class, Decision, classify, decide};
 use crate::config::{
-    Classes, Concurrency, Credential, Kind, Sharing, Timeouts, ToolFilter, Upstream, UpstreamLimits,
+    Classes, Concurrency, Credential, Kind, Sharing, Timeouts, ToolFilter, Transport, Upstream,
+    UpstreamLimits,
 };
 use crate::names::{LocalName, Namespace};
 use crate::principal::{Principal, Scope};
@@ -27,6 +28,7 @@ fn upstream(trust_annotations: bool, classes: Classes) -> Upstream {
         name: "github".parse().expect("a name"),
         namespace: Namespace::new("github", &"__".parse().expect("a separator")).expect("a namespace"),
         kind: Kind::Builtin(crate::config::Builtin::Clock),
+        transport: Transport::Auto,
         revision: None,
         sessions: Sharing::Client,
         credential: Credential::None,

@@ -50,7 +50,7 @@ impl InputRequired {
 
     /// A raw result that asks these questions.
     #[must_use]
-    pub fn write(requests: &[Request], state: &str) -> String {
+    pub fn write(requests: &[Request], state: Option<&str>) -> String {
         let mut asked = Text::object();
         for request in requests {
             let mut one = Text::object();
@@ -61,7 +61,9 @@ impl InputRequired {
         let mut result = Text::object();
         result.text("resultType", "input_required");
         result.member(REQUESTS, &asked.close());
-        result.text(STATE, state);
+        if let Some(state) = state {
+            result.text(STATE, state);
+        }
         result.close()
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::exchange::{Answerer, Call, Emitter, Event, Failure, Inquiry, Reaction, Reason, Reply, reply};
 use crate::jsonrpc::Object;
-use crate::protocol::{InputRequest, InputRequired, Question, retried};
+use crate::protocol::{Abilities, InputRequest, InputRequired, Question, retried};
 use crate::upstream::Link;
 
 /// After so many rounds Weir stops.
@@ -31,7 +31,8 @@ async fn rounds(link: Link, mut call: Call, emitter: Emitter) -> Event {
         let Some(asked) = std::str::from_utf8(&result).ok().and_then(InputRequired::read) else {
             return Event::Failed(link.failed(Reason::NotMcp));
         };
-        let abilities = &call.caller.abilities;
+        let nothing = Abilities::default();
+        let abilities = call.caller.askable().unwrap_or(&nothing);
         let lacking = asked.requests.iter().find_map(|one| abilities.lacks(one.question, &one.params));
         if let Some(lacking) = lacking {
             return Event::Failed(Failure::NeedsAbilities(lacking));

@@ -13,7 +13,7 @@ use crate::jsonrpc::{Edit, Object};
 use crate::names::UpstreamName;
 use crate::policy::Class;
 use crate::principal::Subject;
-use crate::protocol::{ListKind, Method, meta};
+use crate::protocol::{ListKind, Method, Revision, meta};
 
 /// One upstream, and the call as it goes there.
 #[derive(Debug)]
@@ -94,7 +94,9 @@ fn links(seat: &Seat, given: &Arc<Given>, upstream: &UpstreamName, subject: Subj
 
 fn completes(seat: &Seat, upstream: &UpstreamName) -> bool {
     let inventory = seat.snapshot.inventories.get(upstream).and_then(|presence| presence.inventory());
-    inventory.is_some_and(|inventory| inventory.offer.completions)
+    // The oldest revision has completion without a capability for it.
+    inventory
+        .is_some_and(|inventory| inventory.offer.completions || inventory.revision == Revision::V2024_11_05)
 }
 
 /// The params with the local name, and without what belongs to the client's leg.

@@ -65,6 +65,7 @@ fn call(method: Method, name: &str, params: &str) -> Call {
         caller: Caller {
             principal: Principal::open(),
             abilities: Abilities::default(),
+            is_mute: false,
             session: None,
             on_loopback: true,
         },

@@ -11,7 +11,7 @@ use http::HeaderMap;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::fault::Fault;
-use super::http::Http;
+use super::http::{Destination, Http};
 use crate::task::TaskGroup;
 
 /// So many may wait.
@@ -25,7 +25,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) enum Chore {
     /// Posts a message.
-    Post(HeaderMap, String),
+    Post(Destination, String),
     /// Ends a session.
     Delete(HeaderMap),
 }
@@ -68,7 +68,7 @@ async fn empty(mut queue: mpsc::Receiver<Chore>, http: Arc<Http>, tasks: TaskGro
 pub(super) async fn done(http: &Http, chore: Chore) {
     let sent = async {
         let mut answered = match chore {
-            Chore::Post(head, body) => http.post(head, body).await?,
+            Chore::Post(to, body) => http.post(to, body).await?,
             Chore::Delete(head) => http.delete(head).await?,
         };
         answered.body.finish().await;

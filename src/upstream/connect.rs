@@ -9,7 +9,8 @@
 //! | a result or -32022 that lists a modern revision; -32020; -32021 | modern |
 //! | the same with older revisions only; any other answer; silence | `initialize`, without a version header |
 //!
-//! Where `initialize` is refused with 400 or an error, older revisions follow, four attempts in all. Whatever older
+//! Where all of that is answered with 400, 404 or 405, a GET looks for HTTP+SSE of 2024-11-05. `transport` leaves out
+//! what the operator knows better. Where `initialize` is refused with 400 or an error, older revisions follow, four attempts in all. Whatever older
 //! revision the upstream settles on is spoken. This is the only file of the upstream side that names an era.
 
 use std::time::Duration;
@@ -17,9 +18,10 @@ use std::time::Duration;
 use super::capabilities::LISTING_CAPABILITIES;
 use super::conversation::Told;
 use super::fault::Fault;
-use super::legacy::{self, Opened, Refused};
+use super::legacy::{self, Carriage, Opened, Refused};
 use super::modern::Leg;
 use super::way::Way;
+use crate::config::Transport;
 use crate::exchange::Reason;
 use crate::jsonrpc::{Object, RpcError};
 use crate::protocol::{Era, Method, Offer, Revision, code};
@@ -61,6 +63,7 @@ pub(super) async fn settle(way: &Way) -> Result<Settled, Fault> {
             (_, Decision::Legacy) => Err(Fault::unsent(Reason::NotMcp)),
             (leg, Decision::Modern(said)) => Ok(modern(leg, said)),
         },
+        None if way.upstream.transport == Transport::Sse => greet(way, None).await,
         None => match discover(way, Revision::NEWEST).await {
             (_, Decision::Down(fault)) => Err(fault),
             (_, Decision::Legacy) => greet(way, None).await,
@@ -147,13 +150,26 @@ fn modern(leg: Leg, said: Option<Said>) -> Settled {
     Settled::Modern(leg, offer, instructions)
 }
 
+/// Opens the first session of an upstream of the old era, in the ways that it may be spoken to.
 async fn greet(way: &Way, pinned: Option<Revision>) -> Result<Settled, Fault> {
+    let fault = match way.upstream.transport {
+        Transport::Sse => return greet_by(way, pinned, Carriage::Line).await,
+        Transport::StreamableHttp => return greet_by(way, pinned, Carriage::Posts).await,
+        Transport::Auto => match greet_by(way, pinned, Carriage::Posts).await {
+            Err(fault) if matches!(fault.reason, Reason::Status(400 | 404 | 405)) => fault,
+            settled => return settled,
+        },
+    };
+    greet_by(way, pinned, Carriage::Line).await.map_err(|_other| fault)
+}
+
+async fn greet_by(way: &Way, pinned: Option<Revision>, carriage: Carriage) -> Result<Settled, Fault> {
     let mut tried = Vec::with_capacity(MOST_ATTEMPTS);
     let mut next = Some(pinned.unwrap_or(Revision::NEWEST_LEGACY));
     let mut last = Fault::unsent(Reason::NotMcp);
     while let Some(revision) = next.filter(|_| tried.len() < MOST_ATTEMPTS) {
         tried.push(revision);
-        let opening = legacy::open(way, revision, LISTING_CAPABILITIES);
+        let opening = Box::pin(legacy::open(way, revision, LISTING_CAPABILITIES, carriage));
         let opened = tokio::time::timeout(way.upstream.timeout.call, opening).await;
         match opened.unwrap_or(Err(Refused::Fault(Fault::unsent(Reason::TimedOut)))) {
             Ok(opened) => return Ok(Settled::Legacy(Box::new(opened))),

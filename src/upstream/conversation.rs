@@ -1,10 +1,10 @@
 //! One request on its way: what of the messages in its answer belongs to whom.
 
 use bytes::Bytes;
-use http::HeaderMap;
 use tokio::sync::Notify;
 
 use super::fault::Fault;
+use super::http::Destination;
 use super::legacy::Asked;
 use super::messages::Messages;
 use super::pace::Pace;
@@ -64,21 +64,22 @@ impl Conversation<'_> {
 
     /// What the client can be asked; `None` for a request of Weir's own.
     pub(super) fn abilities(&self) -> Option<&Abilities> {
-        self.audience.map(|audience| &audience.call.caller.abilities)
+        self.audience.and_then(|audience| audience.call.caller.askable())
     }
 
     /// Adds the headers of the client that the operator lets through to those of the request, which win.
-    pub(super) fn forward(&self, mut head: HeaderMap) -> HeaderMap {
-        let Some(audience) = self.audience else { return head };
+    pub(super) fn forward(&self, to: impl Into<Destination>) -> Destination {
+        let mut to = to.into();
+        let Some(audience) = self.audience else { return to };
         for name in audience.call.forwarded.keys() {
-            if head.contains_key(name) {
+            if to.head.contains_key(name) {
                 continue;
             }
             for value in audience.call.forwarded.get_all(name) {
-                head.append(name.clone(), value.clone());
+                to.head.append(name.clone(), value.clone());
             }
         }
-        head
+        to
     }
 
     /// The level that a stateless upstream is asked for: what the client asked for, else what most servers send.

@@ -65,6 +65,30 @@ impl fmt::Debug for Http {
     }
 }
 
+/// The head of a request, and where it goes if not to the upstream's own address.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Destination {
+    /// The head.
+    pub(super) head: HeaderMap,
+    place: Option<Place>,
+}
+
+/// An address. It may hold a secret, so it is not shown.
+#[derive(Clone)]
+struct Place(Url);
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").finish_non_exhaustive()
+    }
+}
+
+impl From<HeaderMap> for Destination {
+    fn from(head: HeaderMap) -> Self {
+        Self { head, place: None }
+    }
+}
+
 impl Http {
     /// Prepares the way to an endpoint. Does not connect.
     pub(super) fn new(endpoint: &http::Uri, upstream: &Upstream) -> Result<Self, BuildError> {
@@ -86,26 +110,35 @@ impl Http {
     }
 
     /// Posts one JSON-RPC message.
-    pub(super) async fn post(&self, mut head: HeaderMap, body: String) -> Result<Answered, Fault> {
-        head.insert(ACCEPT, ACCEPT_BOTH);
-        head.insert(CONTENT_TYPE, JSON);
-        self.send(Method::POST, head, Bytes::from(body)).await
+    pub(super) async fn post(&self, to: impl Into<Destination>, body: String) -> Result<Answered, Fault> {
+        let mut to = to.into();
+        to.head.insert(ACCEPT, ACCEPT_BOTH);
+        to.head.insert(CONTENT_TYPE, JSON);
+        self.send(Method::POST, to, Bytes::from(body)).await
+    }
+
+    /// An address that the upstream itself named, absolute or not; `None` for one of another scheme, host or port,
+    /// where its credential must not go.
+    pub(super) fn place(&self, named: &str) -> Option<Destination> {
+        let url = self.url.join(named.trim()).ok().filter(|url| url.origin() == self.url.origin())?;
+        Some(Destination { head: HeaderMap::new(), place: Some(Place(url)) })
     }
 
     /// Opens a standing stream, or resumes one.
     pub(super) async fn get(&self, mut head: HeaderMap) -> Result<Answered, Fault> {
         head.insert(ACCEPT, ACCEPT_EVENTS);
-        self.send(Method::GET, head, Bytes::new()).await
+        self.send(Method::GET, head.into(), Bytes::new()).await
     }
 
     /// Ends a session.
     pub(super) async fn delete(&self, head: HeaderMap) -> Result<Answered, Fault> {
-        self.send(Method::DELETE, head, Bytes::new()).await
+        self.send(Method::DELETE, head.into(), Bytes::new()).await
     }
 
-    async fn send(&self, method: Method, mut head: HeaderMap, body: Bytes) -> Result<Answered, Fault> {
+    async fn send(&self, method: Method, to: Destination, body: Bytes) -> Result<Answered, Fault> {
+        let Destination { mut head, place } = to;
         head.extend(self.credential.clone());
-        let mut url = self.url.clone();
+        let mut url = place.map_or_else(|| self.url.clone(), |Place(url)| url);
         let mut hops = 0;
         loop {
             let mut request = Request::new(method.clone(), url);

@@ -6,6 +6,7 @@
 
 mod attend;
 mod handshake;
+mod line;
 mod outstanding;
 mod pool;
 mod question;
@@ -30,7 +31,7 @@ use crate::jsonrpc::{Edit, Object, Text, request};
 use crate::protocol::{LogLevel, Method, Offer, RESPONSES, Revision, STATE, code, headers, meta, retried};
 
 pub(super) use attend::attend;
-pub(super) use handshake::{Opened, Refused, open};
+pub(super) use handshake::{Carriage, Opened, Refused, open};
 use outstanding::Outstanding;
 pub(super) use pool::{Key, Lease, Pool};
 pub(super) use question::Asked;
@@ -75,7 +76,7 @@ impl Peer {
         let params = with_token(&without_answers(&call.params), talk.token());
         let mut outstanding = Outstanding::new(self.pool.chores(), &lease, &talk.id);
         let body = request(Some(&talk.id), call.method.as_str(), &params);
-        let told = self.attended(&lease, audience, self.converse(&talk, &lease, body)).await;
+        let told = self.attended(&lease, audience, Box::pin(self.converse(&talk, &lease, body))).await;
         let is_given_up = matches!(&told, Err(miss) if miss.fault.reason == Reason::TooLarge);
         if !is_given_up {
             outstanding.settle();
@@ -84,8 +85,10 @@ impl Peer {
     }
 
     /// Has the standing stream of the session heard while a call runs that takes a while.
-    async fn attended<T>(&self, lease: &Lease, audience: Audience<'_>, call: impl Future<Output = T>) -> T {
-        let mut call = std::pin::pin!(call);
+    async fn attended<T, F>(&self, lease: &Lease, audience: Audience<'_>, mut call: F) -> T
+    where
+        F: Future<Output = T> + Unpin,
+    {
         if let Ok(done) = tokio::time::timeout(SHORT, &mut call).await {
             return done;
         }
@@ -136,15 +139,24 @@ impl Peer {
     }
 
     async fn converse(&self, talk: &Conversation<'_>, lease: &Lease, body: String) -> Result<Told, Miss> {
+        let mut waiting = lease.session().line().map(|line| line.wait(&talk.id));
         talk.written();
-        let answered = self.way.http.post(talk.forward(lease.session().head()), body).await?;
+        let mut answered = self.way.http.post(talk.forward(lease.session().destination()), body).await?;
         if !answered.is_success() {
             return self.refused(talk, lease, answered).await;
         }
-        let mut messages = Messages::of(answered)?;
+        let mut messages = match &mut waiting {
+            Some(waiting) => {
+                answered.body.finish().await;
+                waiting.messages()
+            }
+            None => Messages::of(answered)?,
+        };
         lease.session().has_worked();
+        // A session that everybody shares can ask nobody.
+        let abilities = talk.abilities().filter(|_| *lease.key() != Key::Shared);
         let beside = Beside {
-            question: &|asked| self.pool.desk(lease.session()).take(&asked, talk.abilities()),
+            question: &|asked| self.pool.desk(lease.session()).take(&asked, abilities),
             updated: &|params| self.updated(lease.key(), params),
         };
         loop {

@@ -1,7 +1,7 @@
 //! The JSON-RPC messages of an answer, whichever form it has.
 //!
 //! A JSON body is one message (or, from a server of 2025-03-26, an array of them), an event stream is one per
-//! event. Messages are handed out as slices of the bytes they came in. Of an event stream the last event id and the
+//! event; on a line of HTTP+SSE somebody else reads them. Messages are handed out as slices of the bytes they came in. Of an event stream the last event id and the
 //! `retry` time are kept, for who wants to resume it.
 
 use std::collections::VecDeque;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
+use tokio::sync::mpsc;
 
 use super::fault::Fault;
 use super::http::{Answered, Body, Form};
@@ -28,30 +29,44 @@ pub(super) struct Resume {
 /// The messages of one answer.
 #[derive(Debug)]
 pub(super) struct Messages {
-    body: Body,
     source: Source,
     ready: VecDeque<Bytes>,
     last_event_id: Option<String>,
     retry: Option<Duration>,
+    endpoint: Option<String>,
 }
 
 #[derive(Debug)]
 enum Source {
-    Document,
-    Events(Decoder),
+    Document(Body),
+    Events(Body, Decoder),
+    /// Somebody else reads, and hands on what belongs here.
+    Heard(mpsc::Receiver<Bytes>),
     Ended,
 }
 
 impl Messages {
     /// The messages of a success. An answer that is neither JSON nor an event stream is a fault.
     pub(super) fn of(answered: Answered) -> Result<Self, Fault> {
+        let body = answered.body;
         let source = match answered.form {
-            Form::Json => Source::Document,
-            Form::Events => Source::Events(Decoder::new(answered.body.largest())),
+            Form::Json => Source::Document(body),
+            Form::Events => {
+                let decoder = Decoder::new(body.largest());
+                Source::Events(body, decoder)
+            }
             Form::Other => return Err(Fault::sent(Reason::NotMcp)),
         };
-        let body = answered.body;
-        Ok(Self { body, source, ready: VecDeque::new(), last_event_id: None, retry: None })
+        Ok(Self::from(source))
+    }
+
+    /// Messages that somebody else reads.
+    pub(super) fn heard(messages: mpsc::Receiver<Bytes>) -> Self {
+        Self::from(Source::Heard(messages))
+    }
+
+    fn from(source: Source) -> Self {
+        Self { source, ready: VecDeque::new(), last_event_id: None, retry: None, endpoint: None }
     }
 
     /// Goes on with a resumed stream; what is known of the old one is kept until the new one says otherwise.
@@ -63,7 +78,7 @@ impl Messages {
 
     /// Whether this is one JSON document, which must hold the answer.
     pub(super) fn is_document(&self) -> bool {
-        matches!(self.source, Source::Document)
+        matches!(self.source, Source::Document(_))
     }
 
     /// Where to resume, if the upstream gave an event id.
@@ -83,12 +98,13 @@ impl Messages {
             }
             match &mut self.source {
                 Source::Ended => return Ok(None),
-                Source::Document => {
-                    let whole = self.body.whole().await?;
+                Source::Heard(messages) => return Ok(messages.recv().await),
+                Source::Document(body) => {
+                    let whole = body.whole().await?;
                     self.source = Source::Ended;
                     split(whole, &mut self.ready);
                 }
-                Source::Events(decoder) => match self.body.chunk().await? {
+                Source::Events(body, decoder) => match body.chunk().await? {
                     None => self.source = Source::Ended,
                     Some(chunk) => {
                         let events =
@@ -100,10 +116,22 @@ impl Messages {
         }
     }
 
+    /// The address that a stream of HTTP+SSE begins with; `None` where it begins with something else.
+    pub(super) async fn endpoint(&mut self) -> Result<Option<String>, Fault> {
+        while let (None, true, Source::Events(body, decoder)) =
+            (&self.endpoint, self.ready.is_empty(), &mut self.source)
+        {
+            let Some(chunk) = body.chunk().await? else { break };
+            let events = decoder.feed(&chunk).map_err(|_too_long| Fault::sent(Reason::TooLarge))?;
+            events.into_iter().for_each(|event| self.take(event));
+        }
+        Ok(self.endpoint.take())
+    }
+
     /// The answer is there. Servers end the stream a moment later; the connection is kept for that long.
-    pub(super) fn release(mut self, tasks: &TaskGroup) {
-        if let Source::Events(_) = self.source {
-            tasks.spawn_until_cancelled("end of an answer", async move { self.body.finish().await });
+    pub(super) fn release(self, tasks: &TaskGroup) {
+        if let Source::Events(mut body, _) = self.source {
+            tasks.spawn_until_cancelled("end of an answer", async move { body.finish().await });
         }
     }
 
@@ -113,7 +141,9 @@ impl Messages {
         }
         self.retry = event.retry.or(self.retry);
         let is_message = event.event.as_deref().is_none_or(|name| name.is_empty() || name == "message");
-        if let Some(data) = event.data.filter(|_| is_message) {
+        if event.event.as_deref() == Some("endpoint") && self.ready.is_empty() {
+            self.endpoint = event.data;
+        } else if let Some(data) = event.data.filter(|_| is_message) {
             split(Bytes::from(data), &mut self.ready);
         }
     }

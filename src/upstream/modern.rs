@@ -8,7 +8,7 @@ mod encode;
 mod listen;
 mod updates;
 
-use super::capabilities::LISTING_CAPABILITIES;
+use super::capabilities::{LISTING_CAPABILITIES, NO_CAPABILITIES};
 use super::conversation::{Audience, Beside, Conversation, Told};
 use super::fault::{Cure, Fault, Miss};
 use super::http::{Answered, Form};
@@ -17,7 +17,7 @@ use super::reading::{Incoming, read};
 use super::way::Way;
 use crate::exchange::Reason;
 use crate::jsonrpc::{Object, RpcError};
-use crate::protocol::{Method, Offer, Revision, code};
+use crate::protocol::{Abilities, Method, Offer, Revision, code};
 
 use encode::Outgoing;
 pub(super) use encode::mirror;
@@ -44,7 +44,8 @@ impl Peer {
     pub(super) async fn attempt(&self, audience: Audience<'_>) -> Result<Told, Miss> {
         let call = audience.call;
         let talk = Conversation { id: self.leg.way.ids.next(), audience: Some(audience) };
-        let capabilities = call.caller.abilities.to_json();
+        let capabilities =
+            call.caller.askable().map_or_else(|| NO_CAPABILITIES.to_owned(), Abilities::to_json);
         let outgoing = Outgoing {
             revision: self.leg.revision,
             method: call.method,

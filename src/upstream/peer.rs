@@ -52,10 +52,14 @@ impl Peer {
                 Self::Modern(Arc::new(modern::Peer { leg, offer, instructions }))
             }
             Settled::Legacy(opened) => {
-                let revision = opened.revision;
+                let (revision, carriage) = (opened.revision, opened.session.carriage());
+                let is_like =
+                    |old: &legacy::Peer| old.revision == revision && old.pool.carriage() == carriage;
                 let pool = match old {
-                    Some(Self::Legacy(old)) if old.revision == revision => Arc::clone(&old.pool),
-                    Some(Self::Legacy(_) | Self::Modern(_)) | None => Pool::new(way.clone(), revision, tasks),
+                    Some(Self::Legacy(old)) if is_like(old) => Arc::clone(&old.pool),
+                    Some(Self::Legacy(_) | Self::Modern(_)) | None => {
+                        Pool::new(way.clone(), revision, carriage, tasks)
+                    }
                 };
                 pool.adopt(opened.session);
                 Self::Legacy(Arc::new(legacy::Peer {

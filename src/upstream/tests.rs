@@ -7,6 +7,7 @@ mod modern;
 mod rules;
 mod server;
 mod set;
+mod sse;
 mod stalled;
 mod support;
 mod transport;

@@ -30,8 +30,6 @@ const UNSUPPORTED: &[(&str, When)] = &[
     ("upstreams.*.command", When::Written),
     ("upstreams.*.plugin", When::Written),
     ("upstreams.*.url", When::List),
-    ("upstreams.*.transport", When::Is(&["sse"])),
-    ("upstreams.*.revision", When::Is(&["2024-11-05"])),
     ("upstreams.*.inventory", When::Is(&["by_capabilities", "per_principal"])),
     ("upstreams.*.credential.client_credentials", When::Written),
     ("upstreams.*.credential.token_exchange", When::Written),

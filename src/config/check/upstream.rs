@@ -13,7 +13,7 @@ use super::value::{
 use super::{credential, pattern};
 use crate::config::file::{self, At, Entries, Field, Mode};
 use crate::config::model::{
-    Classes, Concurrency, Kind, Sharing, Timeouts, ToolFilter, Upstream, UpstreamLimits,
+    Classes, Concurrency, Kind, Sharing, Timeouts, ToolFilter, Transport, Upstream, UpstreamLimits,
 };
 use crate::config::problem::{Findings, Place};
 use crate::names::{LocalName, NameRules, Namespace, UpstreamName};
@@ -78,11 +78,17 @@ fn upstream(
 ) -> Option<Upstream> {
     let kind = kind::kind(&block, place, findings);
     let namespace = namespace(name, place, &block.namespace, rules, findings);
+    let transport = block.transport.written().map_or(Transport::Auto, |at| match at.value {
+        file::Transport::Auto => Transport::Auto,
+        file::Transport::StreamableHttp => Transport::StreamableHttp,
+        file::Transport::Sse => Transport::Sse,
+    });
     let codes = block.credential_error_codes.or_default();
     // `namespace` and `kind` come last: everything before them is looked at even where they cannot be used.
     Some(Upstream {
         name: name.clone(),
-        revision: block.revision.written().and_then(|at| revision(at, findings)),
+        transport,
+        revision: block.revision.written().and_then(|at| revision(at, transport, findings)),
         sessions: sharing(&block.sessions, kind.as_ref()),
         credential: credential::credential(block.credential, findings),
         credential_error_codes: codes.into_iter().map(|at| at.value).collect(),
@@ -132,8 +138,13 @@ fn namespace(
     }
 }
 
-fn revision(at: &At<String>, findings: &Findings) -> Option<Revision> {
+fn revision(at: &At<String>, transport: Transport, findings: &Findings) -> Option<Revision> {
     let found = Revision::parse(&at.value);
+    if transport == Transport::Sse && found >= Some(Revision::V2026_07_28) {
+        let text =
+            format!("{} is not spoken over transport: sse, which only older revisions have", at.shown());
+        findings.error(&at.place, &text);
+    }
     if found.is_none() && at.value != "auto" {
         let known: Vec<_> = Revision::ALL.iter().map(ToString::to_string).collect();
         let text = format!("{} is not a revision; accepted: auto, {}", at.shown(), known.join(", "));

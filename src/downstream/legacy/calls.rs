@@ -17,7 +17,7 @@ use crate::downstream::render::{self, HEAD_WAIT, with_comments};
 use crate::downstream::{Body, Inbound, Shared};
 use crate::exchange::{Call, Caller, Event, Failure, Inquiry, Reply};
 use crate::jsonrpc::{Edit, Id, Object};
-use crate::protocol::{Abilities, LogLevel, Method, encode_event, encode_priming, meta};
+use crate::protocol::{LogLevel, Method, encode_event, encode_priming, meta};
 use crate::relay::Seat;
 use crate::seal::QuestionSeal;
 
@@ -112,7 +112,7 @@ fn call(
     let inner = params.object("_meta").unwrap_or_default();
     let token = inner.get(meta::PROGRESS_TOKEN).filter(|raw| Id::read(raw).is_ok()).map(str::to_owned);
     // Who takes no event stream gets no notifications and is asked nothing.
-    let abilities = if accepts == Accepts::Json { Abilities::default() } else { session.abilities.clone() };
+    let is_mute = accepts == Accepts::Json;
     Ok(Call {
         method,
         name,
@@ -125,7 +125,11 @@ fn call(
         forwarded: shared.forwardable(seat, &request.headers),
         repeatable: false,
         timeout: None,
-        caller: Caller { session: Some(session.key), ..shared.caller(&request.principal, abilities) },
+        caller: Caller {
+            session: Some(session.key),
+            is_mute,
+            ..shared.caller(&request.principal, session.abilities.clone())
+        },
     })
 }
 

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
+
 use super::parking::Parked;
 use super::state::{Binding, answers, restore};
 use crate::downstream::{Inbound, Shared};
 use crate::exchange::{Call, Event, Failure, Inquiry};
-use crate::jsonrpc::{Edit, Id, Object};
+use crate::jsonrpc::{Edit, Id, Object, RpcError};
 use crate::principal::Subject;
-use crate::protocol::{InputRequired, Method, Question};
+use crate::protocol::{Abilities, InputRequest, InputRequired, Method, Question, code};
 use crate::relay::Seat;
 use crate::seal::Thread;
 
@@ -24,7 +26,7 @@ pub(super) struct Round {
     pub(super) method: Method,
     binding: Binding,
     subject: Subject,
-    abilities: crate::protocol::Abilities,
+    abilities: Abilities,
 }
 
 /// What comes next in an attempt.
@@ -108,16 +110,29 @@ impl Round {
                 }
                 Event::Inquiry(_) => {}
                 Event::Asks(result) => return self.asked(&String::from_utf8_lossy(&result)),
+                Event::Error(error) if error.code == code::LEGACY_URL_ELICITATION => {
+                    return self.urls(error);
+                }
                 event if event.is_last() => return Outcome::Last(event),
                 event => return Outcome::Message(event),
             }
         }
     }
 
+    /// A legacy error that wants the user to open addresses first (2025-11-25, client/elicitation, "URL Elicitation
+    /// Required"), as questions. The retry makes the call again.
+    fn urls(&self, error: RpcError) -> Outcome {
+        let requests = elicitations(&error);
+        if requests.is_empty() || !self.abilities.elicitation_url {
+            return Outcome::Last(Event::Error(error));
+        }
+        Outcome::Asked(InputRequired::write(&requests, None))
+    }
+
     fn park(&self, call: Parked) -> String {
         let questions = call.questions();
         let number = self.shared.parking.park(call, &self.subject);
-        InputRequired::write(&questions, &self.binding.seal(&self.shared, Thread::Parked(number)))
+        InputRequired::write(&questions, Some(&self.binding.seal(&self.shared, Thread::Parked(number))))
     }
 
     /// The questions of a stateless upstream, as far as this client can be asked them.
@@ -147,4 +162,21 @@ fn anonymous(inquiry: Inquiry) -> Inquiry {
         Some(params) => Inquiry { params, ..inquiry },
         None => inquiry,
     }
+}
+
+/// The elicitations that an error names, under keys of Weir's own.
+fn elicitations(error: &RpcError) -> Vec<InputRequest> {
+    let object = Object::open(error.raw.get()).unwrap_or_default();
+    let data = object.object("data").unwrap_or_default();
+    let list: Vec<&RawValue> =
+        data.get("elicitations").and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
+    let params = list.iter().filter_map(|one| Object::open(one.get()));
+    params
+        .enumerate()
+        .map(|(index, params)| InputRequest {
+            key: format!("url{}", index + 1),
+            question: Question::Elicitation,
+            params: Edit::new().remove("elicitationId").set("mode", "\"url\"").apply(&params),
+        })
+        .collect()
 }

@@ -27,6 +27,7 @@ fn asked(method: Method, name: &str, arguments: &Value, progress: bool) -> Call 
         caller: Caller {
             principal: Principal::open(),
             abilities: Abilities::default(),
+            is_mute: false,
             session: None,
             on_loopback: true,
         },

@@ -202,7 +202,7 @@ impl Presence<'_> {
     fn unsubscribe(&self, uri: &str) {
         let id = self.peer.way.ids.next();
         let message = request(Some(&id), Method::ResourcesUnsubscribe.as_str(), &params(uri));
-        self.peer.pool.chores().add(Chore::Post(self.lease.session().head(), message));
+        self.peer.pool.chores().add(Chore::Post(self.lease.session().destination(), message));
     }
 }
 

@@ -1,8 +1,9 @@
 //! `initialize` and `notifications/initialized`.
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue};
+use http::HeaderValue;
 
+use super::line::Held;
 use super::session::Session;
 use crate::exchange::Reason;
 use crate::jsonrpc::{Id, Object, RpcError, Text, request, response_error, response_result};
@@ -12,6 +13,15 @@ use crate::upstream::http::{Answered, Form};
 use crate::upstream::messages::Messages;
 use crate::upstream::reading::{Incoming, read};
 use crate::upstream::way::Way;
+
+/// How the messages of a session travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::upstream) enum Carriage {
+    /// Each answer comes with the POST that asked for it (2025-03-26 and later, "Streamable HTTP").
+    Posts,
+    /// All of them come on one stream (2024-11-05, "HTTP with SSE").
+    Line,
+}
 
 /// A session that has been opened, and what the upstream said when it was.
 #[derive(Debug)]
@@ -55,25 +65,40 @@ pub(in crate::upstream) async fn open(
     way: &Way,
     revision: Revision,
     capabilities: &str,
+    carriage: Carriage,
 ) -> Result<Opened, Refused> {
     let refuses = |error: &RpcError| way.upstream.credential_error_codes.contains(&error.code);
     let id = way.ids.next();
     let body = request(Some(&id), Method::Initialize.as_str(), &params(revision, capabilities));
-    let answered = way.http.post(HeaderMap::new(), body).await?;
+    let line = match carriage {
+        Carriage::Posts => None,
+        Carriage::Line => Some(Held::open(way).await?),
+    };
+    let mut waiting = line.as_ref().map(|line| line.wait(&id));
+    let to = line.as_ref().map(|line| line.to().clone()).unwrap_or_default();
+    let mut answered = way.http.post(to, body).await?;
     if !answered.is_success() {
         return Err(refusal(answered, &id, refuses).await);
     }
-    let given = answered.session.clone();
-    let result = match answer(way, answered, &id, given.as_ref()).await? {
+    let given = answered.session.clone().filter(|_| line.is_none());
+    let messages = match &mut waiting {
+        Some(waiting) => {
+            answered.body.finish().await;
+            waiting.messages()
+        }
+        None => Messages::of(answered)?,
+    };
+    let result = match answer(way, messages, &id, given.as_ref()).await? {
         Ok(result) => result,
         Err(error) if refuses(&error) => return Err(Fault::unsent(Reason::Credential).into()),
         Err(error) => {
             return Err(Refused::Version(error.raw.get().to_owned(), Fault::unsent(Reason::NotMcp)));
         }
     };
-    let opened = opened(&result, given.as_ref(), revision).ok_or_else(|| Fault::unsent(Reason::NotMcp))?;
+    let opened =
+        opened(&result, (given.as_ref(), line), revision).ok_or_else(|| Fault::unsent(Reason::NotMcp))?;
     let initialized = request(None, notification::INITIALIZED, "");
-    let mut answered = way.http.post(opened.session.head(), initialized).await?;
+    let mut answered = way.http.post(opened.session.destination(), initialized).await?;
     if !answered.is_success() {
         return Err(Fault::status(answered.status).into());
     }
@@ -95,11 +120,10 @@ fn params(revision: Revision, capabilities: &str) -> String {
 /// Reads the answer to `initialize`. A ping on its stream is answered at once.
 async fn answer(
     way: &Way,
-    answered: Answered,
+    mut messages: Messages,
     id: &Id,
     session: Option<&HeaderValue>,
 ) -> Result<Result<Bytes, RpcError>, Fault> {
-    let mut messages = Messages::of(answered)?;
     let missing = if messages.is_document() { Reason::NotMcp } else { Reason::Ended };
     while let Some(message) = messages.next().await? {
         let Ok(incoming) = read(&message) else { continue };
@@ -112,7 +136,7 @@ async fn answer(
                 return Ok(Err(error));
             }
             Incoming::Question(asked) => {
-                let head = Session::new(session, Revision::V2024_11_05).head();
+                let head = Session::new(session, None, Revision::V2024_11_05).head();
                 way.http.post(head, reply_to_question(&asked.id, &asked.method)).await?;
             }
             Incoming::Result { .. } | Incoming::Error { .. } | Incoming::Notice { .. } => {}
@@ -129,14 +153,18 @@ pub(super) fn reply_to_question(id: &Id, method: &str) -> String {
     response_error(Some(id), RpcError::own(code::METHOD_NOT_FOUND, "Method not found", None).raw.get())
 }
 
-fn opened(result: &Bytes, session: Option<&HeaderValue>, asked: Revision) -> Option<Opened> {
+fn opened(
+    result: &Bytes,
+    (session, line): (Option<&HeaderValue>, Option<Held>),
+    asked: Revision,
+) -> Option<Opened> {
     let result = Object::open(std::str::from_utf8(result).ok()?)?;
     let revision = match result.text("protocolVersion") {
         Some(named) => Revision::parse(&named).filter(|revision| *revision < Revision::V2026_07_28)?,
         None => asked,
     };
     Some(Opened {
-        session: Session::new(session, revision),
+        session: Session::new(session, line, revision),
         revision,
         offer: Offer::read(result.get("capabilities").unwrap_or("{}")),
         instructions: result.text("instructions").filter(|text| !text.is_empty()),

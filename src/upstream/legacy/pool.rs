@@ -14,7 +14,7 @@ use dashmap::mapref::entry::Entry;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::handshake;
+use super::handshake::{self, Carriage};
 use super::question::Desk;
 use super::session::Session;
 use crate::config::Sharing;
@@ -64,6 +64,7 @@ struct Slot {
 pub(in crate::upstream) struct Pool {
     way: Way,
     revision: Revision,
+    carriage: Carriage,
     chores: Chores,
     tasks: TaskGroup,
     slots: DashMap<Key, Slot>,
@@ -132,6 +133,14 @@ impl Key {
         }
     }
 
+    /// Whether those who use it may hear what belongs to no call of theirs.
+    fn is_of_one(&self) -> bool {
+        match self {
+            Self::Client(_) | Self::Principal(..) | Self::Call(_) => true,
+            Self::Listing | Self::Shared => false,
+        }
+    }
+
     /// Whose session hears of resources for a caller: who has one per call shares one for that.
     pub(in crate::upstream) fn watching(caller: &Caller, sharing: Sharing) -> Self {
         Self::of(caller, sharing).unwrap_or_else(|| Self::principal(caller))
@@ -143,13 +152,19 @@ impl Key {
 }
 
 impl Pool {
-    /// A pool that speaks one revision.
-    pub(in crate::upstream) fn new(way: Way, revision: Revision, tasks: &TaskGroup) -> Arc<Self> {
+    /// A pool that speaks one revision, carried in one way.
+    pub(in crate::upstream) fn new(
+        way: Way,
+        revision: Revision,
+        carriage: Carriage,
+        tasks: &TaskGroup,
+    ) -> Arc<Self> {
         let tasks = tasks.child("sessions");
         let chores = Chores::start(Arc::clone(&way.http), &tasks);
         let pool = Arc::new(Self {
             way,
             revision,
+            carriage,
             chores,
             tasks,
             slots: DashMap::new(),
@@ -161,6 +176,11 @@ impl Pool {
         pool.tasks
             .spawn_until_cancelled("idle sessions", sweep(Arc::downgrade(&pool), pool.way.upstream.idle));
         pool
+    }
+
+    /// How messages travel.
+    pub(in crate::upstream) fn carriage(&self) -> Carriage {
+        self.carriage
     }
 
     /// Where cancellations and answers to questions go.
@@ -175,7 +195,7 @@ impl Pool {
 
     /// Takes a session that was opened elsewhere as that of Weir's own listing; an older one is ended.
     pub(in crate::upstream) fn adopt(&self, session: Session) {
-        self.has_ids.store(session.has_id(), Ordering::Relaxed);
+        self.has_ids.store(session.is_distinct(), Ordering::Relaxed);
         let (_, state) = watch::channel(Opening::Ready(Arc::new(session)));
         let slot = Slot { number: self.numbers.fetch_add(1, Ordering::Relaxed), state };
         if let Some(old) = self.slots.insert(Key::Listing, slot) {
@@ -222,7 +242,7 @@ impl Pool {
     pub(in crate::upstream) fn roots_changed(&self, session: SessionKey) {
         if let Some(session) = self.current(&Key::Client(session)) {
             let message = request(None, notification::ROOTS_CHANGED, "");
-            self.chores.add(Chore::Post(session.head(), message));
+            self.chores.add(Chore::Post(session.destination(), message));
         }
     }
 
@@ -233,13 +253,26 @@ impl Pool {
         abilities: Option<&Abilities>,
     ) -> Result<Lease, Fault> {
         let ends = matches!(key, Key::Call(_)).then(|| Ends { pool: Arc::clone(self), key: key.clone() });
-        let mut state = self.state(&key, abilities);
+        let session = match self.ready(&key, abilities).await? {
+            session if !session.has_ended() => session,
+            over => {
+                self.forget(&key, &over);
+                self.ready(&key, abilities).await?
+            }
+        };
+        session.begin();
+        Ok(Lease { key, session, _ends: ends })
+    }
+
+    async fn ready(
+        self: &Arc<Self>,
+        key: &Key,
+        abilities: Option<&Abilities>,
+    ) -> Result<Arc<Session>, Fault> {
+        let mut state = self.state(key, abilities);
         let opening = state.wait_for(|opening| !matches!(opening, Opening::Pending)).await;
         match opening.as_deref() {
-            Ok(Opening::Ready(session)) => {
-                session.begin();
-                Ok(Lease { key, session: Arc::clone(session), _ends: ends })
-            }
+            Ok(Opening::Ready(session)) => Ok(Arc::clone(session)),
             Ok(Opening::Failed(fault)) => Err(fault.clone()),
             // The pool is being closed: where the upstream has another by now, the call goes there.
             Ok(Opening::Pending) | Err(_) => Err(Fault::unsent(Reason::Unreachable)),
@@ -250,8 +283,12 @@ impl Pool {
     /// so of many calls that find out together one opening comes.
     pub(super) fn lose(&self, lease: &Lease) {
         lease.session.end();
-        self.slots.remove_if(&lease.key, |_, slot| match &*slot.state.borrow() {
-            Opening::Ready(session) => Arc::ptr_eq(session, &lease.session),
+        self.forget(&lease.key, &lease.session);
+    }
+
+    fn forget(&self, key: &Key, lost: &Arc<Session>) {
+        self.slots.remove_if(key, |_, slot| match &*slot.state.borrow() {
+            Opening::Ready(session) => Arc::ptr_eq(session, lost),
             Opening::Pending | Opening::Failed(_) => false,
         });
     }
@@ -263,7 +300,7 @@ impl Pool {
 
     /// The session of a key, where one is open.
     pub(in crate::upstream) fn current(&self, key: &Key) -> Option<Arc<Session>> {
-        self.slots.get(key).and_then(|slot| ready(&slot))
+        self.slots.get(key).and_then(|slot| ready(&slot)).filter(|session| !session.has_ended())
     }
 
     /// Ends the session of a client session.
@@ -291,7 +328,12 @@ impl Pool {
     }
 
     fn ended(&self, slot: &Slot) {
-        let Some(session) = ready(slot) else { return };
+        if let Some(session) = ready(slot) {
+            self.end_now(&session);
+        }
+    }
+
+    fn end_now(&self, session: &Session) {
         session.end();
         if session.has_id() {
             self.chores.add(Chore::Delete(session.head()));
@@ -344,7 +386,12 @@ impl Pool {
 
     async fn open(&self, key: Key, number: u64, capabilities: String, state: watch::Sender<Opening>) {
         let opening = match self.initialize(&capabilities).await {
-            Ok(session) => Opening::Ready(Arc::new(session)),
+            Ok(session) => {
+                if let Some(line) = session.line().filter(|_| key.is_of_one()) {
+                    line.make_private();
+                }
+                Opening::Ready(Arc::new(session))
+            }
             Err(fault) => {
                 self.slots.remove_if(&key, |_, slot| slot.number == number);
                 Opening::Failed(fault)
@@ -353,20 +400,19 @@ impl Pool {
         state.send_replace(opening.clone());
         let Opening::Ready(session) = opening else { return };
         if key == Key::Listing {
-            self.has_ids.store(session.has_id(), Ordering::Relaxed);
+            self.has_ids.store(session.is_distinct(), Ordering::Relaxed);
             self.is_reopened.store(true, Ordering::Relaxed);
         }
         // Asked after the session can be seen: who takes the slot away before this sees it and ends it, who does so
         // later leaves it to us.
-        if session.has_id() && self.slots.get(&key).is_none_or(|slot| slot.number != number) {
-            session.end();
-            self.chores.add(Chore::Delete(session.head()));
+        if self.slots.get(&key).is_none_or(|slot| slot.number != number) {
+            self.end_now(&session);
         }
         self.opened.send_modify(|count| *count += 1);
     }
 
     async fn initialize(&self, capabilities: &str) -> Result<Session, Fault> {
-        let opening = handshake::open(&self.way, self.revision, capabilities);
+        let opening = handshake::open(&self.way, self.revision, capabilities, self.carriage);
         match tokio::time::timeout(self.way.upstream.timeout.call, opening).await {
             Ok(Ok(opened)) => Ok(opened.session),
             // Nothing of the caller's was sent yet, whatever became of the handshake.

@@ -9,7 +9,10 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::handshake::Carriage;
+use super::line::Held;
 use crate::protocol::{Revision, headers};
+use crate::upstream::http::Destination;
 
 /// The longest session id that is taken.
 const LONGEST_ID: usize = 4096;
@@ -21,6 +24,7 @@ const STREAM_FIRST: Duration = Duration::from_millis(500);
 pub(in crate::upstream) struct Session {
     head: HeaderMap,
     has_id: bool,
+    line: Option<Held>,
     worked: AtomicBool,
     streams_refused: AtomicBool,
     leases: AtomicUsize,
@@ -36,7 +40,7 @@ pub(in crate::upstream) struct Session {
 
 impl Session {
     /// A session as the answer to `initialize` made it.
-    pub(super) fn new(id: Option<&HeaderValue>, revision: Revision) -> Self {
+    pub(super) fn new(id: Option<&HeaderValue>, line: Option<Held>, revision: Revision) -> Self {
         let id = id.filter(|id| is_visible(id));
         let mut head = HeaderMap::new();
         if let Some(id) = id {
@@ -50,13 +54,14 @@ impl Session {
         Self {
             head,
             has_id: id.is_some(),
+            ended: line.as_ref().map(Held::over).unwrap_or_default(),
+            line,
             worked: AtomicBool::new(false),
             streams_refused: AtomicBool::new(false),
             leases: AtomicUsize::new(0),
             log_level: AtomicU8::new(u8::MAX),
             lowering: Semaphore::new(1),
             used: Mutex::new(Instant::now()),
-            ended: CancellationToken::new(),
             stream_settled: watch::Sender::new(false),
         }
     }
@@ -66,7 +71,29 @@ impl Session {
         self.head.clone()
     }
 
-    /// Whether the upstream gave it an id. One without cannot be lost, shared or ended.
+    /// Where messages in it are posted to, with their headers.
+    pub(super) fn destination(&self) -> Destination {
+        let mut to = self.line.as_ref().map(|line| line.to().clone()).unwrap_or_default();
+        to.head = self.head.clone();
+        to
+    }
+
+    /// The connection that it is, where the upstream is spoken to over HTTP+SSE.
+    pub(super) fn line(&self) -> Option<&Held> {
+        self.line.as_ref()
+    }
+
+    /// How its messages travel.
+    pub(in crate::upstream) fn carriage(&self) -> Carriage {
+        if self.line.is_some() { Carriage::Line } else { Carriage::Posts }
+    }
+
+    /// Whether the upstream tells it from others. One that it does not cannot be lost, shared or ended.
+    pub(super) fn is_distinct(&self) -> bool {
+        self.has_id || self.line.is_some()
+    }
+
+    /// Whether the upstream gave it an id, by which it can be ended.
     pub(super) fn has_id(&self) -> bool {
         self.has_id
     }
@@ -78,7 +105,7 @@ impl Session {
 
     /// Whether a refusal means that the upstream has forgotten it.
     pub(super) fn can_be_lost(&self) -> bool {
-        self.has_id && self.worked.load(Ordering::Relaxed)
+        self.is_distinct() && self.worked.load(Ordering::Relaxed)
     }
 
     /// It is forgotten by the upstream, or ended here.

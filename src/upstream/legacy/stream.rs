@@ -1,4 +1,4 @@
-//! The standing GET stream of a session.
+//! The standing GET stream of a session; over HTTP+SSE, what comes on its one stream beside its calls.
 //!
 //! On that of Weir's own listing session come the news that a list changed, and pings; on that of a client's session
 //! what the upstream says to the client outside of calls, too. Losing it does not end the session. A server that has
@@ -70,7 +70,7 @@ pub(super) async fn keep(peer: &Peer, lease: &Lease, hearer: &Hearer<'_>) {
             }
             Open::Lost => {
                 peer.pool.lose(lease);
-                return;
+                return hearer.closed(Hearing::Broken);
             }
             Open::Failed => {
                 hearer.closed(Hearing::Broken);
@@ -121,7 +121,7 @@ impl Hearer<'_> {
         };
         let Some((to, abilities)) = stander else {
             let reply = reply_to_question(&asked.id, &asked.method);
-            return peer.pool.chores().add(Chore::Post(lease.session().head(), reply));
+            return peer.pool.chores().add(Chore::Post(lease.session().destination(), reply));
         };
         if let Some(inquiry) = peer.pool.desk(lease.session()).take(asked, Some(abilities))
             && to.try_send(Event::Inquiry(inquiry)).is_err()
@@ -151,6 +151,9 @@ enum Open {
 }
 
 async fn open(peer: &Peer, lease: &Lease, point: Option<Resume>) -> Open {
+    if let Some(line) = lease.session().line() {
+        return line.beside().map_or(Open::Lost, |messages| Open::Stream(Box::new(messages)));
+    }
     let mut head = lease.session().head();
     let last = point.and_then(|point| HeaderValue::from_bytes(point.last_event_id.as_bytes()).ok());
     if let Some(last) = last {

@@ -136,6 +136,7 @@ async fn sessions_are_shared_as_configured() {
     let named = |name: &str| Principal::fixed(name, [].into(), [].into());
     let caller = |principal: Principal, session: Option<u8>, on_loopback| Caller {
         abilities: Abilities::default(),
+        is_mute: false,
         principal,
         session: session.map(|number| SessionKey([number; 16])),
         on_loopback,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 
 use crate::task::TaskGroup;
 
@@ -61,7 +62,12 @@ pub(super) enum Piece {
     Hold,
     /// Keeps the stream open for a moment.
     Wait(Duration),
+    /// Whatever comes from a channel, until that is closed; once.
+    Feed(Feed),
 }
+
+/// The end of a channel, taken by the first who asks.
+pub(super) type Feed = Arc<Mutex<Option<mpsc::Receiver<String>>>>;
 
 pub(super) fn json(status: u16, body: impl Into<String>) -> Answer {
     let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
@@ -198,6 +204,13 @@ async fn stream(socket: &mut TcpStream, pieces: Vec<Piece>) -> Option<()> {
                 return None;
             }
             Piece::Wait(time) => tokio::time::sleep(time).await,
+            Piece::Feed(feed) => {
+                let mut feed = feed.lock().unwrap().take()?;
+                while let Some(text) = feed.recv().await {
+                    let chunk = format!("{:x}\r\n{text}\r\n", text.len());
+                    socket.write_all(chunk.as_bytes()).await.ok()?;
+                }
+            }
         }
     }
     socket.write_all(b"0\r\n\r\n").await.ok()

@@ -10,7 +10,8 @@ use prometheus_client::registry::Registry;
 use super::server::{Answer, Seen, Server, empty, error, result};
 use crate::catalog::{Inventory, Presence};
 use crate::config::{
-    Classes, Concurrency, Credential, Kind, Sharing, Timeouts, ToolFilter, Upstream, UpstreamLimits,
+    Classes, Concurrency, Credential, Kind, Sharing, Timeouts, ToolFilter, Transport, Upstream,
+    UpstreamLimits,
 };
 use crate::exchange::{Call, Caller, Event, Failure, Lost, SessionKey};
 use crate::names::{Namespace, UpstreamName};
@@ -45,6 +46,7 @@ pub(super) fn upstream(port: u16) -> Upstream {
         name: "alpha".parse().unwrap(),
         namespace: Namespace::new("alpha", &"__".parse().unwrap()).unwrap(),
         kind: Kind::Http { url: format!("http://127.0.0.1:{port}/mcp").parse().unwrap() },
+        transport: Transport::Auto,
         revision: None,
         sessions: Sharing::Client,
         credential: Credential::None,
@@ -156,6 +158,7 @@ pub(super) fn client(number: u8) -> Caller {
     Caller {
         principal: Principal::open(),
         abilities: Abilities::default(),
+        is_mute: false,
         session: Some(SessionKey([number; 16])),
         on_loopback: true,
     }
