@@ -33,7 +33,7 @@ const fn rule(features: &'static [Feature], when: fn(Pair) -> bool, expected: Ex
 }
 
 /// The first rule that fits decides; what no rule names works.
-const RULES: [Rule; 6] = [
+const RULES: [Rule; 5] = [
     rule(
         &[Feature::ElicitForm],
         |pair| pair.older() < "2025-06-18",
@@ -59,11 +59,6 @@ const RULES: [Rule; 6] = [
         ),
     ),
     rule(&[Feature::Task], |_| true, Expected::NotYet("tasks are not in this version")),
-    rule(
-        &[],
-        |pair| pair.upstream == "2024-11-05",
-        Expected::NotYet("HTTP+SSE towards upstreams is not in this version"),
-    ),
 ];
 
 /// What is expected of a cell.

@@ -1,6 +1,6 @@
 //! Many clients at once, all with the same ids and tokens: nobody hears what is another one's.
 
-use std::sync::Barrier;
+use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 
 use super::{EVERYTHING, able, ask};
@@ -22,7 +22,11 @@ fn answers_never_cross_in_one_session_of_a_principal(client: Side) {
     crowd(Pair { client, upstream: Side::Legacy }, "sessions: principal");
 }
 
+/// One crowd at a time: they are a load for the tests beside them.
+static TURN: Mutex<()> = Mutex::new(());
+
 fn crowd(pair: Pair, keys: &str) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let alpha = pair.fake().asking().start();
     let keys = &format!("concurrency: {{ calls: 0 }}\n{keys}");
     let weir = Proxy::new()

@@ -47,7 +47,10 @@ fn a_client_that_takes_json_only_is_asked_nothing(pair: Pair) {
     let (alpha, _weir, client) = set_up(pair);
     let begun = Instant::now();
     let talk = client.converse(ask("alpha", "form", "m").header("Accept", "application/json"));
-    assert_eq!(talk.asked.len(), 0, "{:?}", talk.answer);
+    let said = talk.answer.said();
+    // A legacy upstream knows what the client's session can be asked, not who takes the answer to this call.
+    assert!(said == CANNOT || (pair == Pair::LEGACY && said.contains("-32601")), "{said}");
+    assert_eq!(talk.asked.len(), 0);
     let forced = client.converse(force("form").header("Accept", "application/json"));
     assert_eq!(forced.asked.len(), 0);
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());

@@ -14,7 +14,7 @@ pub(crate) enum Side {
 }
 
 /// Who calls whom.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pair {
     /// The client.
     pub(crate) client: Side,
@@ -23,6 +23,9 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
+    /// Both of the handshake era.
+    pub(crate) const LEGACY: Self = Self { client: Side::Legacy, upstream: Side::Legacy };
+
     /// A fake server of the upstream's era.
     pub(crate) fn fake(self) -> Fake {
         Fake::of(self.upstream).label("alpha")

@@ -148,7 +148,7 @@ impl Upstream {
         self.shared.update(uri);
     }
 
-    /// How many subscriptions there are to a resource.
+    /// How many subscriptions to a resource there are that can be told of an update.
     pub(crate) fn subscriptions(&self, uri: &str) -> usize {
         self.shared.subscriptions(uri)
     }

@@ -115,12 +115,15 @@ impl Shared {
         }
     }
 
-    /// How many subscriptions there are to a resource.
+    /// How many subscriptions to a resource there are that can be told of an update.
     pub(super) fn subscriptions(&self, uri: &str) -> usize {
         let mut state = self.state();
         state.standing.retain(|stream| stream.tell(Order::Look));
         match self.fake.side {
-            Side::Legacy => state.subscriptions.iter().filter(|(_, u)| u == uri).count(),
+            Side::Legacy => {
+                let heard = |session: &String| state.standing.iter().any(|stream| stream.session == *session);
+                state.subscriptions.iter().filter(|(session, u)| u == uri && heard(session)).count()
+            }
             Side::Modern => state.standing.iter().filter(|s| s.wants_uri(uri) == Some(true)).count(),
         }
     }
