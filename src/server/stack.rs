@@ -153,7 +153,7 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
     if let Some(document) = doors.authenticator.metadata(head.uri.path()) {
         return Ok(metadata(&head.method, document));
     }
-    let snapshot = Arc::clone(&doors.snapshots.borrow());
+    let snapshot = snapshot(&doors).await;
     let Some((route, door)) = route(&snapshot, head.uri.path()) else {
         return Ok(refusal(StatusCode::NOT_FOUND, "nothing is served at this path"));
     };
@@ -213,6 +213,20 @@ fn metadata(method: &Method, document: &str) -> Response<Body> {
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("max-age=300"));
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     response
+}
+
+/// What this request sees. One that comes before the first catalog waits for it, which takes two seconds at most: an
+/// empty list would be wrong for as long as the client keeps it.
+async fn snapshot(doors: &Doors) -> Arc<Snapshot> {
+    let now = Arc::clone(&doors.snapshots.borrow());
+    if now.generation > 0 {
+        return now;
+    }
+    let mut snapshots = doors.snapshots.clone();
+    match snapshots.wait_for(|snapshot| snapshot.generation > 0).await {
+        Ok(first) => Arc::clone(&first),
+        Err(_closed) => now,
+    }
 }
 
 /// Which way into a route a path is.
