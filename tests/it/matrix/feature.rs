@@ -184,8 +184,8 @@ impl Bench {
     }
 
     fn cancel(&self, client: &Client) -> Trial {
-        let sent = client.request(&Ask::call("alpha__slow", "{\"ms\":8000}").id("\"c\"")).send_only();
-        let soon = Duration::from_secs(2);
+        let sent = client.request(&Ask::call("alpha__slow", "{\"ms\":30000}").id("\"c\"")).send_only();
+        let soon = Duration::from_secs(8);
         let begun = eventually::holds(soon, || self.alpha.calls("slow").len() == 1);
         check(begun, || "the call does not arrive".to_owned())?;
         match client.side() {
@@ -346,7 +346,7 @@ fn completed(client: &Client) -> Trial {
 
 /// Whether a message of this method comes soon.
 fn comes(stream: &mut Running, method: &str) -> Option<String> {
-    std::iter::from_fn(|| stream.next(Duration::from_secs(2)))
+    std::iter::from_fn(|| stream.next(Duration::from_secs(8)))
         .find(|message| message.method() == method)
         .map(|message| message.text)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Trial, check, comes, list};
 use crate::support::{Ask, Client, Side, Upstream, eventually, json};
 
-const SOON: Duration = Duration::from_secs(2);
+const SOON: Duration = Duration::from_secs(8);
 const URI: &str = "file:///a.txt";
 
 /// A new item of a list is announced, and listed from then on.
