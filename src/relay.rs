@@ -14,6 +14,7 @@ mod mirror;
 mod plan;
 mod probe;
 mod record;
+mod template;
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::metadata::WELL_KNOWN;
+use super::metadata::{WELL_KNOWN, split_origin};
 use crate::principal::Scope;
 
 /// What a caller without any credential is told to ask for.
@@ -61,14 +61,6 @@ impl Challenger {
         let path = path.trim_end_matches('/');
         self.public.as_ref().map(|(origin, prefix)| format!("{origin}{WELL_KNOWN}{prefix}{path}"))
     }
-}
-
-pub(super) fn split_origin(url: &str) -> (String, String) {
-    let url = url.trim_end_matches('/');
-    let host = url.find("://").map_or(0, |at| at + 3);
-    let (scheme, rest) = url.split_at(host);
-    let (host, prefix) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    (format!("{scheme}{host}"), prefix.to_owned())
 }
 
 /// One challenge with the parameters that have a value, each a quoted string.

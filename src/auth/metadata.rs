@@ -5,7 +5,6 @@
 
 use serde_json::json;
 
-use super::challenge::split_origin;
 use crate::config::Route;
 
 /// Where the documents stand.
@@ -45,4 +44,12 @@ impl Metadata {
     pub(super) fn at(&self, path: &str) -> Option<&str> {
         self.documents.iter().find(|(known, _)| known == path).map(|(_, document)| document.as_str())
     }
+}
+
+pub(super) fn split_origin(url: &str) -> (String, String) {
+    let url = url.trim_end_matches('/');
+    let host = url.find("://").map_or(0, |at| at + 3);
+    let (scheme, rest) = url.split_at(host);
+    let (host, prefix) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    (format!("{scheme}{host}"), prefix.to_owned())
 }

@@ -10,7 +10,7 @@ use dashmap::DashMap;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::locate::fits;
+use super::template::fits;
 use crate::jsonrpc::{Edit, Object};
 use crate::names::{UpstreamName, mark_uri};
 use crate::principal::Subject;

@@ -5,9 +5,9 @@ use tokio::sync::Notify;
 
 use super::fault::Fault;
 use super::http::Destination;
-use super::legacy::Asked;
 use super::messages::Messages;
 use super::pace::Pace;
+use super::reading::Asked;
 use super::reading::{Incoming, read};
 use crate::exchange::{Call, Emitter, Event, Inquiry, Reason};
 use crate::jsonrpc::{Id, Object, RpcError};

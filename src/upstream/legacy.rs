@@ -34,7 +34,6 @@ pub(super) use attend::attend;
 pub(super) use handshake::{Carriage, Opened, Refused, open};
 use outstanding::Outstanding;
 pub(super) use pool::{Key, Lease, Pool};
-pub(super) use question::Asked;
 pub(super) use session::Session;
 pub(super) use stream::listen;
 

@@ -3,8 +3,18 @@
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use super::legacy::Asked;
 use crate::jsonrpc::{self, Id, Message, Object, RpcError, scan};
+
+/// A question as it came.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// The upstream's id.
+    pub(super) id: Id,
+    /// Its method.
+    pub(super) method: String,
+    /// Its raw params, `{}` where absent.
+    pub(super) params: String,
+}
 
 /// What an upstream sent.
 #[derive(Debug)]

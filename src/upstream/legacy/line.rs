@@ -17,7 +17,6 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::handshake::reply_to_question;
-use super::question::Asked;
 use crate::exchange::Reason;
 use crate::jsonrpc::{Id, Object};
 use crate::protocol::{ListKind, Method, meta, notification};
@@ -25,6 +24,7 @@ use crate::upstream::chores::{self, Chore};
 use crate::upstream::fault::Fault;
 use crate::upstream::http::{Destination, Form};
 use crate::upstream::messages::Messages;
+use crate::upstream::reading::Asked;
 use crate::upstream::reading::{Incoming, read};
 use crate::upstream::way::Way;
 

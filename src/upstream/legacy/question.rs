@@ -12,17 +12,7 @@ use crate::protocol::{Abilities, Question, code};
 use crate::task::TaskGroup;
 use crate::upstream::chores::{Chore, Chores};
 use crate::upstream::http::Destination;
-
-/// A question as it came.
-#[derive(Debug)]
-pub(in crate::upstream) struct Asked {
-    /// The upstream's id.
-    pub(in crate::upstream) id: Id,
-    /// Its method.
-    pub(in crate::upstream) method: String,
-    /// Its raw params, `{}` where absent.
-    pub(in crate::upstream) params: String,
-}
+use crate::upstream::reading::Asked;
 
 /// Where answers to an upstream go.
 #[derive(Debug)]

@@ -14,7 +14,6 @@ use tokio::time::Instant;
 use super::Peer;
 use super::handshake::reply_to_question;
 use super::pool::{Key, Lease};
-use super::question::Asked;
 use crate::exchange::Event;
 use crate::jsonrpc::Object;
 use crate::protocol::{ListKind, LogLevel, headers, notification};
@@ -23,6 +22,7 @@ use crate::upstream::backoff;
 use crate::upstream::chores::Chore;
 use crate::upstream::http::{Answered, Form};
 use crate::upstream::messages::{Messages, Resume};
+use crate::upstream::reading::Asked;
 use crate::upstream::reading::{Incoming, read};
 use crate::upstream::wishes::Party;
 
