@@ -4,7 +4,9 @@
 //! upstream speaks (`connect.rs`), lists everything it offers (`listing.rs`), hears of its changes
 //! (`legacy/stream.rs`, `modern/listen.rs`) and publishes its [`Presence`](crate::catalog::Presence). Calls do not
 //! pass through that task: they go from the link through its limits (`link/calling.rs`) to the peer, which is either
-//! `legacy.rs` (sessions) or `modern.rs` (stateless); the two do not know each other.
+//! `legacy.rs` (sessions) or `modern.rs` (stateless); the two do not know each other. What clients want to hear
+//! outside of their calls is kept in `wishes.rs`, and one more task of the link has it made true
+//! (`legacy/attend.rs`, `modern/updates.rs`).
 //!
 //! Invariants: an upstream is never waited for except by its own calls. A call is sent at most twice, by the rules
 //! in `fault.rs`. Dropping a reply cancels the call. What clients send to Weir does not reach an upstream unless a

@@ -22,7 +22,7 @@ use http::{HeaderName, HeaderValue};
 
 use super::conversation::{Audience, Beside, Conversation, Told};
 use super::fault::{Cure, Fault, Miss};
-use super::http::{Answered, Form};
+use super::http::{Answered, Destination, Form};
 use super::messages::{Messages, Resume};
 use super::reading::{Incoming, read};
 use super::way::Way;
@@ -46,6 +46,8 @@ const LEAST_RETRY: Duration = Duration::from_millis(100);
 const MOST_RESUMES: u32 = 5;
 /// A call that takes so long has the standing stream of its session heard.
 const SHORT: Duration = Duration::from_millis(250);
+/// How long an answer to a POST is waited for that nobody needs any more.
+const POSTED: Duration = Duration::from_secs(5);
 /// How long `logging/setLevel` may hold up a call.
 const SET_LEVEL: Duration = Duration::from_secs(2);
 
@@ -139,26 +141,26 @@ impl Peer {
     }
 
     async fn converse(&self, talk: &Conversation<'_>, lease: &Lease, body: String) -> Result<Told, Miss> {
-        let mut waiting = lease.session().line().map(|line| line.wait(&talk.id));
-        talk.written();
-        let mut answered = self.way.http.post(talk.forward(lease.session().destination()), body).await?;
-        if !answered.is_success() {
-            return self.refused(talk, lease, answered).await;
-        }
-        let mut messages = match &mut waiting {
-            Some(waiting) => {
-                answered.body.finish().await;
-                waiting.messages()
-            }
-            None => Messages::of(answered)?,
-        };
-        lease.session().has_worked();
         // A session that everybody shares can ask nobody.
         let abilities = talk.abilities().filter(|_| *lease.key() != Key::Shared);
         let beside = Beside {
             question: &|asked| self.pool.desk(lease.session()).take(&asked, abilities),
             updated: &|params| self.updated(lease.key(), params),
         };
+        talk.written();
+        let to = talk.forward(lease.session().destination());
+        if let Some(line) = lease.session().line() {
+            let mut waiting = line.wait(&talk.id);
+            let mut messages = waiting.messages();
+            let hearing = Box::pin(talk.hear(&mut messages, beside));
+            return self.posted(talk, lease, (to, body), hearing).await;
+        }
+        let answered = self.way.http.post(to, body).await?;
+        if !answered.is_success() {
+            return self.refused(talk, lease, answered).await;
+        }
+        let mut messages = Messages::of(answered)?;
+        lease.session().has_worked();
         loop {
             match talk.hear(&mut messages, beside).await {
                 Ok(Some(told)) => {
@@ -172,6 +174,38 @@ impl Peer {
             let point = messages.resume().ok_or_else(|| Fault::sent(Reason::Ended))?;
             messages = self.resumed(talk, lease, point).await?;
         }
+    }
+
+    /// Posts a request whose answer is heard on a line. That to the POST matters only where it refuses, and may come
+    /// later or never.
+    async fn posted(
+        &self,
+        talk: &Conversation<'_>,
+        lease: &Lease,
+        (to, body): (Destination, String),
+        mut hearing: impl Future<Output = Result<Option<Told>, Fault>> + Unpin,
+    ) -> Result<Told, Miss> {
+        let http = Arc::clone(&self.way.http);
+        let mut posting = Box::pin(async move { http.post(to, body).await });
+        let told = tokio::select! {
+            told = &mut hearing => {
+                self.way.tasks.spawn_until_cancelled("end of a post", async move {
+                    drop(tokio::time::timeout(POSTED, posting).await);
+                });
+                told?
+            }
+            answered = &mut posting => {
+                let mut answered = answered?;
+                if !answered.is_success() {
+                    return self.refused(talk, lease, answered).await;
+                }
+                answered.body.finish().await;
+                hearing.await?
+            }
+        };
+        let told = told.ok_or_else(|| Fault::sent(Reason::Ended))?;
+        lease.session().has_worked();
+        self.judged(told)
     }
 
     /// Takes a broken stream up again (2025-11-25, transports, "Resumability and Redelivery").

@@ -49,7 +49,6 @@ pub(super) async fn answer(
         path: request.route.path.clone(),
         id,
         tool,
-        asked: Vec::new(),
         cancelled: token,
     };
     legacy.calls.spawn("call", driver.run(reply));
@@ -141,8 +140,6 @@ struct Driver {
     path: String,
     id: Id,
     tool: bool,
-    /// The questions of this call.
-    asked: Vec<u64>,
     cancelled: CancellationToken,
 }
 
@@ -151,14 +148,11 @@ impl Drop for Driver {
     fn drop(&mut self) {
         self.line.close();
         self.session.finish(&self.id, self.line.number);
-        for number in &self.asked {
-            self.session.forget(*number);
-        }
     }
 }
 
 impl Driver {
-    async fn run(mut self, mut reply: Reply) {
+    async fn run(self, mut reply: Reply) {
         let cancelled = self.cancelled.clone();
         while !self.line.has_ended() {
             // Cancel-safe: `next` of a boxed stream takes nothing until it is ready.
@@ -175,7 +169,7 @@ impl Driver {
         }
     }
 
-    async fn pass(&mut self, event: Event) {
+    async fn pass(&self, event: Event) {
         if let Event::Paused(retry) = event {
             if self.session.shows_breaks() {
                 self.line.pause(retry);
@@ -198,10 +192,9 @@ impl Driver {
     }
 
     /// Asks the client, on the stream of the call, under an id that leads back here.
-    async fn ask(&mut self, inquiry: Inquiry) {
+    async fn ask(&self, inquiry: Inquiry) {
         let Inquiry { question, params, answerer } = inquiry;
-        let number = self.session.ask(answerer);
-        self.asked.push(number);
+        let number = self.session.ask(Some(self.line.number), answerer);
         let id = QuestionSeal { session: self.session.key.0, number }.seal(&self.shared.keyring);
         let text = encode::question(&id, self.session.revision, question, &params);
         let session = Arc::clone(&self.session);

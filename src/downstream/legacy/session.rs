@@ -38,8 +38,8 @@ pub(super) struct Session {
     calls: DashMap<Id, Running>,
     /// The streams of calls, by number.
     pub(super) lines: DashMap<u64, Arc<Line>>,
-    /// The questions that the client has not answered, by number.
-    questions: DashMap<u64, Answerer>,
+    /// The questions that the client has not answered, by number, each with the number of its call.
+    questions: DashMap<u64, (Option<u64>, Answerer)>,
     numbers: AtomicU64,
     /// The standing streams that are open, by number.
     standing: Mutex<BTreeSet<u64>>,
@@ -149,12 +149,14 @@ impl Session {
     /// The call of this number has ended, and its id is free. Another call that has the id by now is left alone.
     pub(super) fn finish(&self, id: &Id, number: u64) {
         self.calls.remove_if(id, |_, running| running.number == number);
+        self.forget(number);
     }
 
     /// The client cancels a call of its own.
     pub(super) fn cancel(&self, id: &Id) {
         if let Some((_, running)) = self.calls.remove(id) {
             running.token.cancel();
+            self.forget(running.number);
         }
     }
 
@@ -163,23 +165,24 @@ impl Session {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Keeps the way back of a question; gives its number.
-    pub(super) fn ask(&self, answerer: Answerer) -> u64 {
+    /// Keeps the way back of a question; gives its number. `call` is the number of the call that it belongs to, if it
+    /// belongs to one.
+    pub(super) fn ask(&self, call: Option<u64>, answerer: Answerer) -> u64 {
         let number = self.number();
-        self.questions.insert(number, answerer);
+        self.questions.insert(number, (call, answerer));
         number
     }
 
     /// The client answers a question. What was not asked, or was answered before, is ignored.
     pub(super) fn answer(&self, number: u64, reaction: Reaction) {
-        if let Some((_, answerer)) = self.questions.remove(&number) {
+        if let Some((_, (_, answerer))) = self.questions.remove(&number) {
             answerer.answer(reaction);
         }
     }
 
-    /// Nobody waits for the answer any more.
-    pub(super) fn forget(&self, number: u64) {
-        self.questions.remove(&number);
+    /// Nobody waits for the answers to the questions of this call any more.
+    fn forget(&self, call: u64) {
+        self.questions.retain(|_, (of, _)| *of != Some(call));
     }
 
     /// How many resources the client has subscribed to.

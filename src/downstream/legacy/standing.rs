@@ -153,7 +153,7 @@ impl Open {
         let session = Arc::clone(&self.standing.session);
         match event {
             Event::Inquiry(Inquiry { question, params, answerer }) => {
-                let number = session.ask(answerer);
+                let number = session.ask(None, answerer);
                 let id = QuestionSeal { session: session.key.0, number }.seal(&self.shared.keyring);
                 self.event(&encode::question(&id, session.revision, question, &params))
             }

@@ -162,7 +162,7 @@ impl Line {
             Incoming::Notice { method, params } => match method.as_str() {
                 notification::PROGRESS => self.progress(&params, message),
                 notification::MESSAGE => {
-                    if let Some(message) = self.to_latest(message) {
+                    if !self.to_latest(&message) {
                         self.to_others(message);
                     }
                 }
@@ -173,8 +173,7 @@ impl Line {
             },
             Incoming::Question(asked) if asked.method == Method::Ping.as_str() => self.reply(way, &asked),
             Incoming::Question(asked) => {
-                let left = self.to_latest(message);
-                if left.is_some_and(|message| !self.to_others(message)) {
+                if !self.to_latest(&message) && !self.to_others(message) {
                     self.reply(way, &asked);
                 }
             }
@@ -196,23 +195,16 @@ impl Line {
         let params = Object::open(params);
         let token = params.as_ref().and_then(|params| params.get(meta::PROGRESS_TOKEN));
         let listeners = self.listeners();
-        if let Some((_, call)) = listeners.calls.iter().find(|(id, _)| Some(id.as_str()) == token) {
-            give(call, message);
+        let call = listeners.calls.iter().find(|(id, _)| Some(id.as_str()) == token);
+        if call.is_some_and(|(_, call)| !give(call, message)) {
+            tracing::debug!("progress was dropped: its call takes none");
         }
     }
 
-    /// Gives a message to the call that began last. It comes back where there is none that it could belong to.
-    fn to_latest(&self, message: Bytes) -> Option<Bytes> {
-        if !self.is_private.load(Ordering::Relaxed) {
-            return Some(message);
-        }
-        match self.listeners().calls.last() {
-            Some((_, call)) => {
-                give(call, message);
-                None
-            }
-            None => Some(message),
-        }
+    /// Gives a message to the call that began last. False where there is none that takes it, or could be meant.
+    fn to_latest(&self, message: &Bytes) -> bool {
+        let is_private = self.is_private.load(Ordering::Relaxed);
+        is_private && self.listeners().calls.last().is_some_and(|(_, call)| give(call, message.clone()))
     }
 
     /// Gives a message to who listens beside the calls. False where nobody takes it.
@@ -233,10 +225,8 @@ impl Line {
 }
 
 /// Gives a message to a call, but never in the place of its answer.
-fn give(call: &mpsc::Sender<Bytes>, message: Bytes) {
-    if call.capacity() <= 1 || call.try_send(message).is_err() {
-        tracing::debug!("a message on a line was dropped: its call takes nothing");
-    }
+fn give(call: &mpsc::Sender<Bytes>, message: Bytes) -> bool {
+    call.capacity() > 1 && call.try_send(message).is_ok()
 }
 
 /// Hears until the line is hung up, by either side.

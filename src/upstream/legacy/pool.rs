@@ -371,17 +371,18 @@ impl Pool {
     /// was used last the longest ago is ended, one that is in use only where all are.
     fn make_room(&self, key: &Key) {
         let Key::Principal(subject, _) = key else { return };
-        let mut others: Vec<(bool, Instant, Key)> = self
+        let is_other = |of: &Key| of != key && matches!(of, Key::Principal(of, _) if of == subject);
+        let others: Vec<(Key, Option<Arc<Session>>)> = self
             .slots
             .iter()
-            .filter(|slot| slot.key() != key)
-            .filter(|slot| matches!(slot.key(), Key::Principal(of, _) if of == subject))
-            .filter_map(|slot| ready(&slot).map(|session| (session.used(), slot.key().clone())))
-            .map(|((is_used, at), key)| (is_used, at, key))
+            .filter(|slot| is_other(slot.key()))
+            .map(|slot| (slot.key().clone(), ready(&slot)))
             .collect();
-        others.sort_unstable_by_key(|(is_used, at, _)| (*is_used, *at));
         let surplus = (others.len() + 1).saturating_sub(MOST_SETS);
-        others.iter().take(surplus).for_each(|(_, _, key)| self.end(key));
+        let mut open: Vec<((bool, Instant), Key)> =
+            others.into_iter().filter_map(|(key, session)| Some((session?.used(), key))).collect();
+        open.sort_unstable_by_key(|(used, _)| *used);
+        open.iter().take(surplus).for_each(|(_, key)| self.end(key));
     }
 
     async fn open(&self, key: Key, number: u64, capabilities: String, state: watch::Sender<Opening>) {

@@ -182,6 +182,37 @@ async fn a_line_that_breaks_ends_its_calls_and_the_next_call_opens_another() {
     fixture.server.saw("tools/list", 2).await;
 }
 
+#[tokio::test]
+async fn an_answer_is_taken_before_and_without_that_to_its_post() {
+    let old = Old::default();
+    let script = old.clone();
+    let fixture = Fixture::start(move |seen| match (seen.method().as_str(), script.answer(seen, plain)) {
+        ("tools/call", Answer::Whole { status: 202, .. }) => Answer::Silence,
+        (_, answer) => answer,
+    })
+    .await;
+    fixture.up().await;
+    fixture.result(call("echo", "{}")).await;
+}
+
+#[tokio::test]
+async fn c003_a_call_that_a_forgotten_session_refuses_is_sent_once_more() {
+    let old = Old::default();
+    let script = old.clone();
+    let fixture = Fixture::start(move |seen| match number(seen) {
+        // Behind the line that it keeps open, the server knows the session no more.
+        Some(of) if of < 10 && seen.body["params"]["arguments"] == "again" => text(404, "no such session"),
+        _ => script.answer(seen, plain),
+    })
+    .await;
+    fixture.up().await;
+    fixture.result(call("echo", "{}")).await;
+    fixture.result(call("echo", "\"again\"")).await;
+    let sessions = of_tools(&fixture);
+    assert_eq!((sessions[0], sessions.len()), (sessions[1], 3));
+    assert_ne!(sessions[1], sessions[2]);
+}
+
 fn able() -> Caller {
     Caller { abilities: Abilities { roots: true, ..Abilities::default() }, ..client(1) }
 }

@@ -128,18 +128,25 @@ async fn c112_what_is_not_mcp_is_a_failure_and_no_page_content() {
 
 #[tokio::test]
 async fn an_error_of_the_upstream_passes_whole() {
-    const ERROR: &str = r#"{"code":-32602,"message":"x must be > 0","data":{"n":9007199254740993}}"#;
-    for status in [200, 400, 422] {
+    const ERRORS: [&str; 3] = [
+        r#"{"code":-32602,"message":"x must be > 0","data":{"n":9007199254740993}}"#,
+        r#"{"code":-32002,"message":"Resource not found","data":{"uri":"x://a"}}"#,
+        r#"{"code":-32042,"message":"go there","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://h/","message":"m"}]}}"#,
+    ];
+    for (status, error, of_era) in ERRORS.into_iter().flat_map(|error| {
+        let legacy = [200, 400, 422].map(|status| (status, error, legacy as fn(&Seen) -> Answer));
+        legacy.into_iter().chain([(200, error, modern as fn(&Seen) -> Answer)])
+    }) {
         let fixture = Fixture::start(move |seen| match seen.method().as_str() {
             "tools/call" => {
-                json(status, format!(r#"{{"jsonrpc":"2.0","id":{},"error":{ERROR}}}"#, seen.id()))
+                json(status, format!(r#"{{"jsonrpc":"2.0","id":{},"error":{error}}}"#, seen.id()))
             }
-            _ => legacy(seen),
+            _ => of_era(seen),
         })
         .await;
         fixture.up().await;
         match fixture.events(call("echo", "{}")).await.pop() {
-            Some(Event::Error(error)) => assert_eq!(error.raw.get(), ERROR, "{status}"),
+            Some(Event::Error(found)) => assert_eq!(found.raw.get(), error, "{status}"),
             other => panic!("{status}: {other:?}"),
         }
         assert!(matches!(fixture.set.inventories().borrow()[&fixture.name], Presence::Up { .. }));
