@@ -42,8 +42,10 @@ fn stand(shared: &Shared, socket: &TcpStream, wire: &mut Wire<'_>) {
     let key = format!("{}-line-{}", shared.fake.label, state.issued);
     state.sessions.insert(key.clone(), Session { revision: "2024-11-05".to_owned(), ..Session::default() });
     drop(state);
+    // Registered first: whoever reads the event may post at once, and the answer needs its way.
+    let told = shared.standing(&key, None);
     wire.stream().bytes(format!("event: endpoint\ndata: /messages?session={key}\n\n").as_bytes());
-    shared.stand(wire, socket, &key, None);
+    shared.follow(wire, socket, &told, None);
     let mut state = shared.state();
     state.sessions.remove(&key);
     state.standing.retain(|stream| stream.session != key);

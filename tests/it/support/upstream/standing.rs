@@ -58,9 +58,26 @@ impl Shared {
         session: &str,
         agreed: Option<(&str, Value)>,
     ) {
-        let (orders, told): (Sender<Order>, Receiver<Order>) = channel();
         let (mark, wish) = agreed.unzip();
+        let told = self.standing(session, wish);
+        self.follow(wire, socket, &told, mark);
+    }
+
+    /// Registers a standing stream; where its orders come out.
+    pub(super) fn standing(&self, session: &str, wish: Option<Value>) -> Receiver<Order> {
+        let (orders, told) = channel();
         self.state().standing.push(Standing { session: session.to_owned(), orders, wish });
+        told
+    }
+
+    /// Writes what a standing stream is told, until it is closed.
+    pub(super) fn follow(
+        &self,
+        wire: &mut Wire<'_>,
+        socket: &TcpStream,
+        told: &Receiver<Order>,
+        mark: Option<&str>,
+    ) {
         wire.stream();
         loop {
             match told.recv_timeout(Duration::from_millis(10)) {
