@@ -1,7 +1,7 @@
 //! URIs inside results: written as the client must ask for them, and remembered, so that a link that a client was
 //! given can be read (design contract, section 4, "Resources").
 
-use std::collections::VecDeque;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,15 +17,33 @@ use crate::principal::Subject;
 
 /// How long a URI is remembered.
 const LIFE: Duration = Duration::from_secs(3600);
-/// Most URIs of one principal and upstream.
+/// Most URIs of one principal and upstream, in two halves: when the younger is full, the older goes.
 const MOST: usize = 10_000;
 /// Most pairs of principal and upstream; beyond it all are forgotten.
 const MOST_PAIRS: usize = 10_000;
 /// The longest URI that is remembered, in bytes.
 const LONGEST: usize = 4096;
 
-/// URIs and when they were given, oldest first.
-type Recent = VecDeque<(String, Instant)>;
+/// URIs and when they were given last: looked up and added in constant time, however many a result brings.
+#[derive(Debug, Default)]
+struct Recent {
+    younger: HashMap<String, Instant>,
+    older: HashMap<String, Instant>,
+}
+
+impl Recent {
+    fn add(&mut self, uri: String, now: Instant) {
+        if self.younger.len() >= MOST / 2 {
+            self.older = std::mem::take(&mut self.younger);
+        }
+        self.younger.insert(uri, now);
+    }
+
+    fn holds(&self, uri: &str) -> bool {
+        let given = self.younger.get(uri).or_else(|| self.older.get(uri));
+        given.is_some_and(|at| at.elapsed() < LIFE)
+    }
+}
 
 /// The URIs that principals were given, by upstream.
 #[derive(Debug, Default)]
@@ -43,11 +61,7 @@ impl Given {
         let Ok(mut known) = place.lock() else { return };
         let now = Instant::now();
         for uri in uris.into_iter().filter(|uri| uri.len() <= LONGEST) {
-            known.retain(|(old, _)| *old != uri);
-            known.push_back((uri, now));
-        }
-        while known.len() > MOST {
-            known.pop_front();
+            known.add(uri, now);
         }
     }
 
@@ -55,7 +69,7 @@ impl Given {
     pub(super) fn knows(&self, subject: &Subject, upstream: &UpstreamName, uri: &str) -> bool {
         let Some(place) = self.uris.get(&(subject.clone(), upstream.clone())) else { return false };
         let Ok(known) = place.lock() else { return false };
-        known.iter().rev().any(|(given, at)| given == uri && at.elapsed() < LIFE)
+        known.holds(uri)
     }
 }
 
@@ -166,8 +180,22 @@ impl Walk<'_> {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use tokio::time::Instant;
 
-    use super::look;
+    use super::{LIFE, MOST, Recent, look};
+
+    #[tokio::test(start_paused = true)]
+    async fn the_latest_uris_are_remembered_for_an_hour_and_the_rest_goes() {
+        let mut known = Recent::default();
+        for n in 0..3 * MOST {
+            known.add(format!("x:{n}"), Instant::now());
+        }
+        let kept = (0..3 * MOST).filter(|n| known.holds(&format!("x:{n}"))).count();
+        assert!((MOST / 2..=MOST).contains(&kept), "{kept}");
+        assert!(known.holds(&format!("x:{}", 3 * MOST - 1)) && !known.holds("x:0"));
+        tokio::time::advance(LIFE).await;
+        assert!(!known.holds(&format!("x:{}", 3 * MOST - 1)));
+    }
 
     #[test]
     fn c081_uris_in_results_are_published_ones_and_the_rest_stays() {
