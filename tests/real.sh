@@ -8,7 +8,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/kit/lib/procs.sh"
 clients=("$@")
 [ $# -gt 0 ] || clients=(py-mcp1 py-mcp2:auto py-mcp2:legacy py-mcp2:modern py-fastmcp:auto py-fastmcp:legacy py-fastmcp:modern
-  ts-sdk1 ts-client2:legacy ts-client2:auto ts-client2:modern inspector rmcp:auto rmcp:legacy rmcp:modern)
+  ts-sdk1 ts-client2:legacy ts-client2:auto ts-client2:modern inspector py-mcp1:sse ts-sdk1:sse rmcp:auto rmcp:legacy rmcp:modern)
 upstreams=(everything:everything-http fast:fastmcp4-http mcp2:mcp2-http mcp1:mcp1-http rmcp:rmcp-http
   old-everything:everything-sse old-mcp1:mcp1-sse)   # name:start script
 calls=( # published name, arguments, expected text
@@ -55,7 +55,9 @@ url="http://127.0.0.1:$listen/mcp"
 options=(); for ((i = 0; i < ${#calls[@]}; i += 3)); do options+=(--tool "${calls[i]}" --args "${calls[i + 1]}"); done
 for c in "${clients[@]}"; do
   mode=auto; case $c in *:*) mode=${c#*:};; esac
-  timeout 120 "$kit/clients/run.sh" "$KIT_DIR" "${c%%:*}" "$url" --mode "$mode" "${options[@]}" >"$out/${c/:/-}.json" 2>"$out/${c/:/-}.err"
+  at=(--mode "$mode"); address=$url
+  if [ "$mode" = sse ]; then at=(--sse); address=$url/sse; fi   # HTTP+SSE of 2024-11-05
+  timeout 120 "$kit/clients/run.sh" "$KIT_DIR" "${c%%:*}" "$address" "${at[@]}" "${options[@]}" >"$out/${c/:/-}.json" 2>"$out/${c/:/-}.err"
   read -r p f < <(python3 "$kit/lib/judge.py" "$c" "$mode" "$out" "${calls[@]}")
   passed=$((passed + p)); failed=$((failed + f)); cat "$out/${c/:/-}.verdict"
 done
