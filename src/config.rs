@@ -21,7 +21,7 @@ pub use model::{
     Token, ToolFilter, Transport, Upstream, UpstreamLimits,
 };
 pub use problem::{Problem, Problems, Severity};
-pub use read::{Loaded, demonstration, for_url, load, overridden, read_text, schema};
+pub use read::{Loaded, URL_NAME, demonstration, for_url, load, overridden, read_text, schema};
 
 #[cfg(test)]
 mod tests;

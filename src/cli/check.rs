@@ -96,7 +96,7 @@ mod tests {
         assert!(
             String::from_utf8(out)
                 .unwrap()
-                .ends_with("none.yaml: error: the file cannot be read: entity not found\n")
+                .ends_with("none.yaml: error: the file cannot be read: there is no such file\n")
         );
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn check(whole: At<File>, path: Option<&Path>, findings: &Findings) -
     }
     let upstreams = upstream::upstreams(file.upstreams.or_default(), &names, findings);
     let routes = route::routes(file.routes, &upstreams, findings);
-    let (access, open_anywhere) = access::access(file.access, &listen, findings);
+    let (access, open_anywhere) = access::access(file.access, &listen, &upstreams, findings);
     let open = matches!(access, Access::Open) && !is_loopback(listen.listen.address);
     if open {
         warn_of_sessions(&upstreams, findings);

@@ -56,7 +56,10 @@ pub fn load(path: &Path) -> Result<Loaded, Problems> {
 }
 
 fn reason(error: &io::Error) -> String {
-    error.kind().to_string()
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        kind => kind.to_string(),
+    }
 }
 
 /// The place behind the last byte of a text.
@@ -133,7 +136,10 @@ pub fn overridden(
     Ok(config)
 }
 
-/// A configuration with one upstream named `url` at an address, its names published as they are.
+/// The name of the one upstream of [`for_url`].
+pub const URL_NAME: &str = "url";
+
+/// A configuration with one upstream named [`URL_NAME`] at an address, its names published as they are.
 ///
 /// # Errors
 /// An address or a token that cannot be used.
@@ -144,7 +150,7 @@ pub fn for_url(url: &str, token: Option<SecretString>) -> Result<Config, Problem
         namespace: Field::Written(At::made("namespace", String::new())),
         ..Upstream::default()
     };
-    let entry = (At::made("url", "url".to_owned()), Field::Written(At::made("url", upstream)));
+    let entry = (At::made("url", URL_NAME.to_owned()), Field::Written(At::made("url", upstream)));
     let file =
         File { upstreams: Field::Written(At::made("upstreams", Entries(vec![entry]))), ..File::default() };
     if let Some(problem) = token.as_ref().and_then(bearer_problem) {

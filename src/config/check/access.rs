@@ -8,6 +8,7 @@ use jiff::tz::TimeZone;
 
 use super::hosts::is_loopback;
 use super::listen::Listener;
+use super::upstream::Known;
 use crate::config::file::{self, At, Field};
 use crate::config::model::{Access, Token};
 use crate::config::problem::{Findings, Place};
@@ -20,7 +21,12 @@ pub(crate) const NEEDS_ACCESS: &str = "this address can be reached from other ma
                                        may call; \"access: open\" lets anybody in";
 
 /// Reads `access`, and whether `access: open` was written out.
-pub(super) fn access(field: Field<file::Access>, listener: &Listener, findings: &Findings) -> (Access, bool) {
+pub(super) fn access(
+    field: Field<file::Access>,
+    listener: &Listener,
+    upstreams: &[Known],
+    findings: &Findings,
+) -> (Access, bool) {
     match field {
         Field::Absent if is_loopback(listener.listen.address) => (Access::Open, false),
         Field::Absent => {
@@ -30,12 +36,12 @@ pub(super) fn access(field: Field<file::Access>, listener: &Listener, findings: 
         Field::Bad => (Access::Tokens(Vec::new()), false),
         Field::Written(At { value: file::Access::Word(_), .. }) => (Access::Open, true),
         Field::Written(At { place, value: file::Access::Block(block), .. }) => {
-            (Access::Tokens(tokens(&block, &place, findings)), false)
+            (Access::Tokens(tokens(&block, &place, upstreams, findings)), false)
         }
     }
 }
 
-fn tokens(block: &file::AccessBlock, place: &Place, findings: &Findings) -> Vec<Token> {
+fn tokens(block: &file::AccessBlock, place: &Place, upstreams: &[Known], findings: &Findings) -> Vec<Token> {
     let empty = |list: Option<usize>| list.is_none_or(|length| length == 0);
     let none = empty(block.tokens.written().map(|at| at.value.len()))
         && empty(block.jwt.written().map(|at| at.value.len()))
@@ -51,7 +57,7 @@ fn tokens(block: &file::AccessBlock, place: &Place, findings: &Findings) -> Vec<
     entries
         .iter()
         .filter_map(|at| {
-            let token = token(at, findings)?;
+            let token = token(at, upstreams, findings)?;
             if !seen.insert(token.hash) {
                 findings.error(&at.place.member("hash"), "the same hash stands in an earlier entry");
             }
@@ -60,7 +66,7 @@ fn tokens(block: &file::AccessBlock, place: &Place, findings: &Findings) -> Vec<
         .collect()
 }
 
-fn token(at: &At<file::Token>, findings: &Findings) -> Option<Token> {
+fn token(at: &At<file::Token>, upstreams: &[Known], findings: &Findings) -> Option<Token> {
     let entry = &at.value;
     if entry.name.is_absent() {
         findings.error(&at.place.member("name"), "this key is missing; it names the principal");
@@ -68,7 +74,7 @@ fn token(at: &At<file::Token>, findings: &Findings) -> Option<Token> {
     if entry.hash.is_absent() {
         findings.error(&at.place.member("hash"), "this key is missing; \"weir token\" prints one");
     }
-    let scopes = scopes(&entry.scopes, findings);
+    let scopes = scopes(&entry.scopes, upstreams, findings);
     if entry.scopes.is_absent() {
         findings.warning(&at.place.member("scopes"), "without scopes this token may do nothing");
     }
@@ -110,7 +116,7 @@ fn unhex(text: &str) -> Option<[u8; 32]> {
 }
 
 /// Scopes as RFC 6749, section 3.3, writes them.
-fn scopes(field: &Field<Vec<At<String>>>, findings: &Findings) -> BTreeSet<Scope> {
+fn scopes(field: &Field<Vec<At<String>>>, upstreams: &[Known], findings: &Findings) -> BTreeSet<Scope> {
     let list = field.written().map(|at| at.value.as_slice()).unwrap_or_default();
     list.iter()
         .filter_map(|at| {
@@ -119,10 +125,27 @@ fn scopes(field: &Field<Vec<At<String>>>, findings: &Findings) -> BTreeSet<Scope
             if !fits {
                 findings
                     .error(&at.place, &format!("{} is not a scope; one entry holds one scope", at.shown()));
+            } else if !is_asked_for(&at.value, upstreams) {
+                let text = "no tool asks for this scope; accepted: mcp:CLASS, UPSTREAM:CLASS, UPSTREAM:tool:NAME, \
+                            with read, write or destructive as CLASS";
+                findings.warning(&at.place, text);
             }
             fits.then(|| Scope::new(&at.value))
         })
         .collect()
+}
+
+/// Whether anything is reached by this scope.
+fn is_asked_for(scope: &str, upstreams: &[Known]) -> bool {
+    let Some((family, rest)) = scope.split_once(':') else { return false };
+    let is_class = matches!(rest, "read" | "write" | "destructive");
+    match family {
+        "mcp" => is_class || rest == "admin",
+        _ => {
+            let is_tool = rest.strip_prefix("tool:").is_some_and(|name| !name.is_empty());
+            (is_class || is_tool) && upstreams.iter().any(|known| known.name.as_str() == family)
+        }
+    }
 }
 
 /// The end of a day, in seconds since 1970.

@@ -177,3 +177,21 @@ fn t097_debug_shows_no_query_and_no_secret() {
     let text = format!("{config:?}");
     assert!(text.contains("http://h/mcp") && !text.contains("canary"), "{text}");
 }
+
+#[test]
+fn a_scope_that_nothing_asks_for_is_warned_of() {
+    let warned = |scope: &str| {
+        let text = format!(
+            "upstreams: {{ clock: {{ builtin: clock }} }}\naccess: {{ tokens: [ \
+             {{ name: ci, hash: \"sha256:{}\", scopes: [\"{scope}\"] }} ] }}",
+            "0".repeat(64)
+        );
+        !read_text(&text, None, &Known::new()).unwrap().warnings.is_empty()
+    };
+    for scope in ["mcp:read", "mcp:admin", "clock:destructive", "clock:tool:now"] {
+        assert!(!warned(scope), "{scope}");
+    }
+    for scope in ["mcp:reed", "nosuch:read", "foo", "clock:raed", "clock:tool:", "mcp:tool:now"] {
+        assert!(warned(scope), "{scope}");
+    }
+}
