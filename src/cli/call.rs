@@ -10,7 +10,7 @@ use super::print::{err, out, plain};
 use super::{CallArguments, Exit};
 use crate::app::Core;
 use crate::config;
-use crate::exchange::{Call, Caller, Event, Reply};
+use crate::exchange::{Call, Caller, Event, Failure, Reply};
 use crate::jsonrpc::{Id, Object, Text, response_error, response_result};
 use crate::principal::Principal;
 use crate::protocol::{Abilities, Method};
@@ -156,6 +156,10 @@ fn print(last: Option<Event>) -> Exit {
         }
         Some(Event::Error(error)) => {
             err(&format!("JSON-RPC error {}: {}", error.code, plain(&error.message())));
+            Exit::Failure
+        }
+        Some(Event::Failed(failure @ Failure::Unknown { .. })) => {
+            err(&format!("{}; \"weir list --url\" shows what this token may call", failure.text()));
             Exit::Failure
         }
         Some(Event::Failed(failure)) => {

@@ -10,7 +10,7 @@ use super::Exit;
 use super::print::err;
 use crate::app::Core;
 use crate::catalog::{Presence, Snapshot};
-use crate::config::{self, Config};
+use crate::config::{self, Config, URL_NAME};
 
 /// How long a command waits for its endpoint or its upstreams.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -29,15 +29,18 @@ pub(super) async fn connect(url: &str, token: Option<SecretString>) -> Result<(C
         match presence {
             Presence::Up { .. } => {}
             Presence::Down { trouble, .. } if trouble.label == "credential" => {
-                err("HTTP error 401 or 403: the token is missing or was refused (--token-file, WEIR_TOKEN)");
+                err(&format!(
+                    "{url}: HTTP error 401 or 403: no token, or a refused one (--token-file, WEIR_TOKEN)"
+                ));
                 return Err(Exit::Failure);
             }
             Presence::Down { trouble, .. } => {
-                err(&format!("no connection: {}", trouble.text));
+                let text = trouble.text.replacen(&format!("upstream {URL_NAME}"), "the server", 1);
+                err(&format!("{url}: {text}"));
                 return Err(Exit::Failure);
             }
             Presence::Connecting { .. } => {
-                err("no connection: the server did not answer in time");
+                err(&format!("{url}: the server did not answer in time"));
                 return Err(Exit::Failure);
             }
         }

@@ -63,6 +63,9 @@ fn print(core: &Core, snapshot: &Arc<Snapshot>, arguments: &ListArguments) -> Ex
         out(&whole(snapshot, &seat.view, &missing, route.name.as_str(), remote).to_string());
     } else {
         table(&seat.view, remote);
+        if seat.view.list(ListKind::Tools).is_empty() {
+            err("no tools");
+        }
     }
     let any_up = snapshot.inventories.values().any(|presence| presence.inventory().is_some());
     if any_up || snapshot.inventories.is_empty() { Exit::Success } else { Exit::Failure }
