@@ -114,6 +114,13 @@ fn c081_links_in_results_can_be_read(pair: Pair) {
 fn an_unlisted_uri_is_asked_for_in_file_order(pair: Pair) {
     let alpha = pair.fake().with("resources", [resource("x:1")]).start();
     let silent = pair.fake().start();
+    let vague = pair.fake().label("vague").with("resources", [resource("v:1")]).script(
+        "resources/read",
+        |_, wire| {
+            wire.error("{\"code\":0,\"message\":\"Unknown resource: x:unlisted\"}");
+        },
+    );
+    let vague = vague.start();
     let quiet = pair.fake().label("quiet").with("templates", [template("q:{id}")]).start();
     let beta = pair.fake().label("beta").with("templates", [template("y:{id}")]);
     let beta = beta
@@ -124,13 +131,15 @@ fn an_unlisted_uri_is_asked_for_in_file_order(pair: Pair) {
         .start();
     let weir = Proxy::before(&alpha)
         .upstream("silent", &silent)
+        .upstream("vague", &vague)
         .upstream_with("quiet", &quiet, "resources: { probe: false }")
         .upstream("beta", &beta)
         .run();
     let client = pair.client(&weir);
     assert_eq!(served(&read(&client, "x:unlisted")), ("beta".to_owned(), "x:unlisted".to_owned()));
-    let asked = [&alpha, &silent, &quiet, &beta].map(|upstream| upstream.seen("resources/read").len());
-    assert_eq!(asked, [1, 0, 0, 1]);
+    let asked =
+        [&alpha, &silent, &vague, &quiet, &beta].map(|upstream| upstream.seen("resources/read").len());
+    assert_eq!(asked, [1, 0, 1, 0, 1]);
 }
 
 fn contents_pass_byte_for_byte(pair: Pair) {
