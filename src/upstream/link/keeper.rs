@@ -157,7 +157,12 @@ impl Keeper {
         let Listed { inventory, is_whole, is_refused: _ } = listed;
         let name = &self.way.upstream.name;
         let inventory = match self.last.take() {
-            Some(last) if *last == inventory => last,
+            Some(last) if *last == inventory => {
+                if self.posts.shared.facts.borrow().down.is_some() {
+                    tracing::info!(upstream = %name, "upstream is back, with the same lists");
+                }
+                last
+            }
             _ => {
                 let (tools, left_out) = (inventory.tools.len(), inventory.left_out.len());
                 tracing::info!(upstream = %name, revision = %inventory.revision, tools, left_out, "listed");
@@ -215,7 +220,12 @@ impl Keeper {
         self.ear.close();
         self.posts.metrics.set_up(name, false);
         match turn {
-            Turn::Lost => tracing::warn!(upstream = %name, reason = label, "upstream lost"),
+            Turn::Lost => {
+                let text = Failure::upstream(name, fault.reason.clone(), false).text();
+                let first = self.last.is_none();
+                let word = if first { "no connection yet" } else { "upstream lost" };
+                tracing::warn!(upstream = %name, reason = label, "{word}: {text}");
+            }
             Turn::Shaken | Turn::StillLost => tracing::debug!(upstream = %name, reason = label, "still lost"),
         }
         self.publish_down(&fault.reason);
