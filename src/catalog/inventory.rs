@@ -91,6 +91,24 @@ pub struct Inventory {
 }
 
 impl Inventory {
+    /// The inventory of an upstream that offers this and has listed nothing.
+    #[must_use]
+    pub fn empty(revision: Revision, offer: Offer) -> Self {
+        Self {
+            revision,
+            offer,
+            instructions: None,
+            tools: Vec::new(),
+            prompts: Vec::new(),
+            resources: Vec::new(),
+            templates: Vec::new(),
+            left_out: Vec::new(),
+            warnings: Vec::new(),
+            is_whole: true,
+            ttl: None,
+        }
+    }
+
     /// The entries of one list.
     #[must_use]
     pub fn list(&self, kind: ListKind) -> &[Arc<Entry>] {

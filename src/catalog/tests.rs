@@ -31,17 +31,8 @@ pub(crate) fn tool(raw: &str) -> Arc<Entry> {
 /// An upstream that is up with these tools.
 pub(crate) fn up(tools: &[&str]) -> Presence {
     let inventory = Inventory {
-        revision: Revision::V2025_11_25,
-        offer: Offer { tools: true, ..Offer::default() },
-        instructions: None,
         tools: tools.iter().map(|raw| tool(raw)).collect(),
-        prompts: Vec::new(),
-        resources: Vec::new(),
-        templates: Vec::new(),
-        left_out: Vec::new(),
-        warnings: Vec::new(),
-        is_whole: true,
-        ttl: None,
+        ..Inventory::empty(Revision::V2025_11_25, Offer { tools: true, ..Offer::default() })
     };
     Presence::Up { inventory: Arc::new(inventory) }
 }

@@ -8,12 +8,11 @@ use serde_json::value::RawValue;
 use super::client::connect;
 use super::print::{err, out, plain};
 use super::{CallArguments, Exit};
-use crate::app::Core;
 use crate::config;
 use crate::exchange::{Call, Caller, Event, Failure, Reply};
 use crate::jsonrpc::{Id, Object, Text, response_error, response_result};
 use crate::principal::Principal;
-use crate::protocol::{Abilities, Method};
+use crate::protocol::Method;
 
 const DEFAULT_URL: &str = "http://127.0.0.1:8080/mcp";
 
@@ -42,33 +41,13 @@ pub(super) async fn run(arguments: &CallArguments) -> Exit {
     let principal = Principal::open();
     let seat = core.relay.seat(snapshot, route, &principal);
     let call = Call {
-        method: Method::ToolsCall,
-        name: arguments.name.clone(),
-        params,
         progress_token: Some("1".to_owned()),
-        log_level: None,
-        log_asked: false,
-        mirrored: Vec::new(),
-        mirrors: false,
-        forwarded: http::HeaderMap::new(),
-        repeatable: false,
-        timeout: None,
-        caller: Caller {
-            principal,
-            abilities: Abilities::default(),
-            is_mute: false,
-            session: None,
-            on_loopback: true,
-        },
+        ..Call::plain(Method::ToolsCall, &arguments.name, params, Caller::local(principal))
     };
     let last = last_event(core.relay.call(&seat, call)).await;
     let exit = if arguments.json { whole(last) } else { print(last) };
-    close(&core).await;
-    exit
-}
-
-async fn close(core: &Core) {
     core.close().await;
+    exit
 }
 
 fn params(arguments: &CallArguments) -> Result<String, String> {

@@ -27,6 +27,12 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// This principal on this machine, without a session, whose client can be asked nothing.
+    #[must_use]
+    pub fn local(principal: Principal) -> Self {
+        Self { principal, abilities: Abilities::default(), is_mute: false, session: None, on_loopback: true }
+    }
+
     /// What can be asked while this call runs.
     #[must_use]
     pub fn askable(&self) -> Option<&Abilities> {
@@ -64,4 +70,25 @@ pub struct Call {
     pub timeout: Option<Duration>,
     /// Who asks.
     pub caller: Caller,
+}
+
+impl Call {
+    /// A call that wants nothing but its answer: no progress, no log messages, no headers, no repetition.
+    #[must_use]
+    pub fn plain(method: Method, name: &str, params: String, caller: Caller) -> Self {
+        Self {
+            method,
+            name: name.to_owned(),
+            params,
+            progress_token: None,
+            log_level: None,
+            log_asked: false,
+            mirrored: Vec::new(),
+            mirrors: false,
+            forwarded: HeaderMap::new(),
+            repeatable: false,
+            timeout: None,
+            caller,
+        }
+    }
 }

@@ -8,7 +8,7 @@ use crate::catalog::tests::{config, inventories, tool};
 use crate::catalog::{Entry, Inventory, ParamHeader, Presence, Snapshot, build};
 use crate::exchange::{Call, Caller, Failure};
 use crate::principal::{Principal, Rights};
-use crate::protocol::{Abilities, ListKind, Method, Offer, Revision};
+use crate::protocol::{ListKind, Method, Offer, Revision};
 use crate::view::Views;
 
 const META: &str = r#""_meta":{"progressToken":5,"io.modelcontextprotocol/protocolVersion":"2026-07-28","vendor/key":{"a":1}}"#;
@@ -24,17 +24,9 @@ fn seat() -> Seat {
         ..(*tool(r#"{"name":"q"}"#)).clone()
     };
     let inventory = Inventory {
-        revision: Revision::NEWEST,
-        offer: Offer { tools: true, ..Offer::default() },
-        instructions: None,
         tools: vec![tool(r#"{"name":"slow.one"}"#), Arc::new(annotated)],
         prompts: vec![tool(r#"{"name":"slow.one"}"#)],
-        resources: Vec::new(),
-        templates: Vec::new(),
-        left_out: Vec::new(),
-        warnings: Vec::new(),
-        is_whole: true,
-        ttl: None,
+        ..Inventory::empty(Revision::NEWEST, Offer { tools: true, ..Offer::default() })
     };
     let config = Arc::new(config(text));
     let inventories = Arc::new(inventories(&[("a", Presence::Up { inventory: Arc::new(inventory) })]));
@@ -51,24 +43,9 @@ fn planned(call: Call) -> Result<Plan, Failure> {
 
 fn call(method: Method, name: &str, params: &str) -> Call {
     Call {
-        method,
-        name: name.to_owned(),
-        params: params.to_owned(),
         progress_token: Some("5".to_owned()),
-        log_level: None,
-        log_asked: false,
-        mirrored: Vec::new(),
         mirrors: true,
-        forwarded: http::HeaderMap::new(),
-        repeatable: false,
-        timeout: None,
-        caller: Caller {
-            principal: Principal::open(),
-            abilities: Abilities::default(),
-            is_mute: false,
-            session: None,
-            on_loopback: true,
-        },
+        ..Call::plain(method, name, params.to_owned(), Caller::local(Principal::open()))
     }
 }
 

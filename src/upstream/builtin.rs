@@ -68,18 +68,13 @@ impl Demonstration {
             What::Notes(notes) => (notes::INSTRUCTIONS, notes.resources()),
         };
         let has_notes = matches!(self.what, What::Notes(_));
+        let offer = Offer { tools: true, resources: has_notes, list_changed: has_notes, ..Offer::default() };
         Inventory {
-            revision: Revision::NEWEST,
-            offer: Offer { tools: true, resources: has_notes, list_changed: has_notes, ..Offer::default() },
             instructions: Some(instructions.to_owned()),
             tools: self.tools.to_vec(),
-            prompts: Vec::new(),
             resources,
-            templates: Vec::new(),
-            left_out: Vec::new(),
-            warnings: Vec::new(),
-            is_whole: true,
             ttl: Some(Ttl { fresh: Duration::from_secs(60), public: true }),
+            ..Inventory::empty(Revision::NEWEST, offer)
         }
     }
 

@@ -65,17 +65,8 @@ pub(super) async fn list(
 
 fn blank(peer: &Peer) -> Inventory {
     Inventory {
-        revision: peer.revision(),
-        offer: peer.offer().clone(),
         instructions: peer.instructions().cloned(),
-        tools: Vec::new(),
-        prompts: Vec::new(),
-        resources: Vec::new(),
-        templates: Vec::new(),
-        left_out: Vec::new(),
-        warnings: Vec::new(),
-        is_whole: true,
-        ttl: None,
+        ..Inventory::empty(peer.revision(), peer.offer().clone())
     }
 }
 

@@ -9,28 +9,13 @@ use crate::catalog::Checker;
 use crate::config::Builtin;
 use crate::exchange::{Call, Caller, Event, Failure};
 use crate::principal::Principal;
-use crate::protocol::{Abilities, ListKind, Method};
+use crate::protocol::{ListKind, Method};
 
 fn asked(method: Method, name: &str, arguments: &Value, progress: bool) -> Call {
+    let params = json!({ "name": name, "arguments": arguments }).to_string();
     Call {
-        method,
-        name: name.to_owned(),
-        params: json!({ "name": name, "arguments": arguments }).to_string(),
         progress_token: progress.then(|| "\"p\"".to_owned()),
-        log_level: None,
-        log_asked: false,
-        mirrored: Vec::new(),
-        mirrors: false,
-        forwarded: http::HeaderMap::new(),
-        repeatable: false,
-        timeout: None,
-        caller: Caller {
-            principal: Principal::open(),
-            abilities: Abilities::default(),
-            is_mute: false,
-            session: None,
-            on_loopback: true,
-        },
+        ..Call::plain(method, name, params, Caller::local(Principal::open()))
     }
 }
 

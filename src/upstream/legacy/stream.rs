@@ -22,8 +22,7 @@ use crate::upstream::backoff;
 use crate::upstream::chores::Chore;
 use crate::upstream::http::{Answered, Form};
 use crate::upstream::messages::{Messages, Resume};
-use crate::upstream::reading::Asked;
-use crate::upstream::reading::{Incoming, read};
+use crate::upstream::reading::{Asked, Incoming, read};
 use crate::upstream::wishes::Party;
 
 /// A stream that lived so long was a good one: the next one is not held back for older failures.

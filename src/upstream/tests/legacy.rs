@@ -12,7 +12,6 @@ use crate::catalog::Presence;
 use crate::config::Sharing;
 use crate::exchange::{Call, Caller, Event, Reason, SessionKey};
 use crate::principal::Principal;
-use crate::protocol::Abilities;
 use crate::protocol::LogLevel;
 
 fn from(caller: Caller) -> Call {
@@ -135,11 +134,9 @@ async fn c004_only_ids_that_the_upstream_issued_go_to_it() {
 async fn sessions_are_shared_as_configured() {
     let named = |name: &str| Principal::fixed(name, [].into(), [].into());
     let caller = |principal: Principal, session: Option<u8>, on_loopback| Caller {
-        abilities: Abilities::default(),
-        is_mute: false,
-        principal,
         session: session.map(|number| SessionKey([number; 16])),
         on_loopback,
+        ..Caller::local(principal)
     };
     let check = async |sharing: Sharing, callers: [Caller; 2], shared: bool| {
         let fixture = Fixture::with(legacy, |up| up.sessions = sharing).await;

@@ -16,7 +16,6 @@ use crate::config::{
 use crate::exchange::{Call, Caller, Event, Failure, Lost, SessionKey};
 use crate::names::{Namespace, UpstreamName};
 use crate::principal::Principal;
-use crate::protocol::Abilities;
 use crate::protocol::Method;
 use crate::task::TaskGroup;
 use crate::upstream::{Link, Metrics, Set};
@@ -137,31 +136,13 @@ impl Fixture {
 
 /// A call of a tool that may not be repeated, from one client session.
 pub(super) fn call(tool: &str, arguments: &str) -> Call {
-    Call {
-        method: Method::ToolsCall,
-        name: tool.to_owned(),
-        params: format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#),
-        progress_token: None,
-        log_level: None,
-        log_asked: false,
-        mirrored: Vec::new(),
-        mirrors: false,
-        forwarded: http::HeaderMap::new(),
-        repeatable: false,
-        timeout: None,
-        caller: client(1),
-    }
+    let params = format!(r#"{{"name":"{tool}","arguments":{arguments}}}"#);
+    Call::plain(Method::ToolsCall, tool, params, client(1))
 }
 
 /// A caller in a client session of this number.
 pub(super) fn client(number: u8) -> Caller {
-    Caller {
-        principal: Principal::open(),
-        abilities: Abilities::default(),
-        is_mute: false,
-        session: Some(SessionKey([number; 16])),
-        on_loopback: true,
-    }
+    Caller { session: Some(SessionKey([number; 16])), ..Caller::local(Principal::open()) }
 }
 
 /// A legacy server that gives session ids, has one tool `echo`, and no standing stream.
