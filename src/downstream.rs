@@ -78,6 +78,7 @@ impl Shared {
             principal: principal.clone(),
             abilities,
             is_mute: false,
+            tasking: None,
             session: None,
             on_loopback: self.on_loopback,
         }

@@ -15,7 +15,7 @@ mod revision;
 mod sse;
 
 pub use ability::{Abilities, Question};
-pub use capability::Offer;
+pub use capability::{Offer, TASKS, Tasking};
 pub use input::{InputRequired, REQUESTS, RESPONSES, Request as InputRequest, STATE, retried};
 pub use listing::{ListKind, Page, Ttl};
 pub use method::{LogLevel, Method, notification};

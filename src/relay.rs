@@ -14,31 +14,38 @@ mod mirror;
 mod plan;
 mod probe;
 mod record;
+mod tasks;
 mod template;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 
 pub use list::{ListCall, Listing};
 pub use metrics::Metrics;
 
-use links::Given;
 use locate::{Finder, Target};
+use plan::Memory;
 use record::Record;
+use tasks::Pair;
 
-use crate::catalog::Snapshot;
+use crate::catalog::{Presence, Snapshot};
 use crate::config::Route;
 use crate::exchange::{Call, Caller, Failure, Reason, Reply, SessionKey, failed};
+use crate::names::UpstreamName;
 use crate::principal::Principal;
 use crate::protocol::Method;
-use crate::seal::Keyring;
+use crate::seal::{Keyring, Owner};
 use crate::upstream::Set;
 use crate::view::{View, Views};
 
 /// One item for each update of a resource. It never ends; dropping it gives the subscription up.
 pub type Updates = Pin<Box<dyn Stream<Item = ()> + Send>>;
+
+/// The raw states of tasks, as they come. It never ends; dropping it ends the interest.
+pub type States = Pin<Box<dyn Stream<Item = String> + Send>>;
 
 /// From where a request looks at the catalog: loaded once, at its head.
 #[derive(Debug, Clone)]
@@ -56,8 +63,7 @@ pub struct Seat {
 pub struct Relay {
     views: Arc<Views>,
     upstreams: Set,
-    keyring: Arc<Keyring>,
-    given: Arc<Given>,
+    memory: Memory,
     metrics: Metrics,
 }
 
@@ -65,7 +71,7 @@ impl Relay {
     /// Puts the relay together.
     #[must_use]
     pub fn new(views: Arc<Views>, upstreams: Set, keyring: Arc<Keyring>, metrics: Metrics) -> Self {
-        Self { views, upstreams, keyring, given: Arc::default(), metrics }
+        Self { views, upstreams, memory: Memory::new(keyring), metrics }
     }
 
     /// Where this principal stands on a route, at this snapshot.
@@ -81,7 +87,7 @@ impl Relay {
     /// [`Failure::InvalidParams`] for a cursor that Weir never gave, or gave for another list.
     pub fn list(&self, seat: &Seat, call: &ListCall<'_>) -> Result<Listing, Failure> {
         let record = self.record(seat, Method::List(call.kind));
-        let page = list::page(&self.keyring, seat, call);
+        let page = list::page(&self.memory.keyring, seat, call);
         record.ended(page.as_ref().map_or_else(Failure::label, |_| "result"));
         page
     }
@@ -90,8 +96,11 @@ impl Relay {
     #[must_use]
     pub fn call(&self, seat: &Seat, call: Call) -> Reply {
         let mut record = self.record(seat, call.method);
+        if call.method == Method::TasksList {
+            return record.watch(self.tasks(seat, call.caller));
+        }
         let read = (call.method == Method::ResourcesRead).then(|| call.clone());
-        let plan = match (plan::plan(seat, &self.given, call), read) {
+        let plan = match (plan::plan(seat, &self.memory, call), read) {
             (Ok(plan), _) => plan,
             (Err(Failure::Unknown { .. }), Some(read)) => return record.watch(self.probe(seat, &read)),
             (Err(failure), _) => return record.watch(failed(failure)),
@@ -117,10 +126,44 @@ impl Relay {
         let plans = candidates.into_iter().filter_map(|name| {
             let link = self.upstreams.link(&name)?;
             let plan =
-                plan::toward(seat, &self.given, call.clone(), Target::unlisted(name, &call.name)).ok()?;
+                plan::toward(seat, &self.memory, call.clone(), Target::unlisted(name, &call.name)).ok()?;
             Some((link, plan))
         });
         probe::first_found(plans.collect(), call.name.clone())
+    }
+
+    /// The tasks that a client session made and that its upstreams still have.
+    fn tasks(&self, seat: &Seat, caller: Caller) -> Reply {
+        let known = caller.session.map(|session| self.memory.made.of(session)).unwrap_or_default();
+        let known = tasks::permitted_of(seat, known);
+        let names: BTreeSet<UpstreamName> = known.iter().map(|task| task.upstream.clone()).collect();
+        let lists = |name: &UpstreamName| {
+            let presence = seat.snapshot.inventories.get(name);
+            presence.and_then(Presence::inventory).is_none_or(|inventory| inventory.offer.tasks_list)
+        };
+        let asked = names.into_iter().filter(lists);
+        let asked = asked.filter_map(|name| self.upstreams.link(&name).map(|link| (name, link)));
+        tasks::listed(asked.collect(), known, caller)
+    }
+
+    /// Which of these tasks a caller is told of, and the raw states that come for them, each with the caller's id.
+    #[must_use]
+    pub fn follow(&self, seat: &Seat, principal: &Principal, ids: &[String]) -> Vec<(Vec<String>, States)> {
+        let owner = Owner::new(&seat.route.name, &principal.subject);
+        let mut followed: BTreeMap<UpstreamName, Vec<Pair>> = BTreeMap::new();
+        for known in tasks::followed(seat, &self.memory.keyring, owner, ids) {
+            followed.entry(known.upstream).or_default().push(known.ids);
+        }
+        let opened = followed.into_iter().filter_map(|(upstream, tasks)| {
+            let local: Vec<String> = tasks.iter().map(|task| task.local.clone()).collect();
+            let news = self.upstreams.follow(&upstream, &local)?;
+            let published = tasks.iter().map(|task| task.published.clone()).collect();
+            let states = news.filter_map(move |params| {
+                std::future::ready(tasks.iter().find_map(|task| task.news(&params)))
+            });
+            Some((published, Box::pin(states) as States))
+        });
+        opened.collect()
     }
 
     /// Whether a caller may make a call, as [`Relay::call`] would decide it.
@@ -129,7 +172,7 @@ impl Relay {
     /// What the client is told instead.
     pub fn permits(&self, seat: &Seat, call: &Call) -> Result<(), Failure> {
         let subject = &call.caller.principal.subject;
-        Finder { view: &seat.view, given: &self.given, subject }.locate(call).map(|_target| ())
+        Finder { view: &seat.view, given: &self.memory.given, subject }.locate(call).map(|_target| ())
     }
 
     fn record(&self, seat: &Seat, method: Method) -> Record {
@@ -143,7 +186,7 @@ impl Relay {
     /// [`Failure::NotOffered`] where its upstream takes no subscriptions.
     pub fn watch(&self, seat: &Seat, uri: &str, caller: &Caller) -> Result<Updates, Failure> {
         let subject = &caller.principal.subject;
-        let target = Finder { view: &seat.view, given: &self.given, subject }.resource(uri)?;
+        let target = Finder { view: &seat.view, given: &self.memory.given, subject }.resource(uri)?;
         let watching = self.upstreams.watch(&target.upstream, &target.local, caller);
         let watching = watching.ok_or(Failure::NotOffered("a subscription to this resource"))?;
         Ok(Box::pin(stream::unfold(watching, |mut watching| async move {
@@ -155,9 +198,16 @@ impl Relay {
     /// What upstreams have to say to a client session by themselves: inquiries and log messages. It never ends.
     #[must_use]
     pub fn stand(&self, caller: &Caller) -> Reply {
-        Box::pin(stream::unfold(self.upstreams.stand(caller), |mut standing| async move {
-            let event = standing.next().await;
-            Some((event, standing))
+        let made = Arc::clone(&self.memory.made);
+        let session = caller.session;
+        let events = stream::unfold(self.upstreams.stand(caller), |mut standing| async move {
+            let said = standing.next().await;
+            Some((said, standing))
+        });
+        Box::pin(events.filter_map(move |(upstream, event)| {
+            std::future::ready(
+                session.and_then(|session| tasks::announced(&made, (session, &upstream), event)),
+            )
         }))
     }
 
@@ -168,6 +218,7 @@ impl Relay {
 
     /// Ends what a client session holds at upstreams, in the background.
     pub fn end_session(&self, key: SessionKey) {
+        self.memory.made.forget(key);
         self.upstreams.end_session(key);
     }
 }

@@ -7,10 +7,12 @@
 
 mod key;
 mod state;
+mod task;
 mod value;
 
 pub use key::{Keyring, Purpose, random_bytes};
 pub use state::{QuestionSeal, StateSeal, Thread};
+pub use task::TaskSeal;
 pub use value::{CursorSeal, Owner, Refused, SessionSeal};
 
 #[cfg(test)]

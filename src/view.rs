@@ -63,6 +63,15 @@ pub struct Page {
     pub next: Option<usize>,
 }
 
+/// Raw `capabilities` as they are announced.
+#[derive(Debug, Default)]
+pub struct Announced {
+    /// To clients with a session.
+    pub to_sessions: String,
+    /// To stateless clients.
+    pub to_stateless: String,
+}
+
 /// What equal rights see on one route.
 #[derive(Debug)]
 pub struct View {
@@ -74,6 +83,8 @@ pub struct View {
     pub upstreams: Vec<UpstreamName>,
     /// The merged capabilities of the visible upstreams.
     pub offer: Offer,
+    /// What is announced to clients, as raw JSON: extensions and tasks depend on how a client speaks.
+    pub announced: Announced,
     /// The merged instructions, if there are any.
     pub instructions: Option<String>,
     /// `_meta["dev.weir/missing"]` as raw JSON, if an upstream is missing.

@@ -85,7 +85,7 @@ async fn last_event(mut reply: Reply) -> Option<Event> {
     while let Some(event) = reply.next().await {
         match event {
             Event::Progress(params) => progress(&params),
-            Event::Log(..) | Event::Paused(_) | Event::Inquiry(_) => {}
+            Event::Log(..) | Event::Paused(_) | Event::Task(_) | Event::Inquiry(_) => {}
             last @ (Event::Asks(_) | Event::Result(_) | Event::Error(_) | Event::Failed(_)) => {
                 return Some(last);
             }
@@ -149,7 +149,8 @@ fn print(last: Option<Event>) -> Exit {
             err("the tool asks something that cannot be answered here");
             Exit::Failure
         }
-        Some(Event::Progress(_) | Event::Log(..) | Event::Paused(_) | Event::Inquiry(_)) | None => {
+        Some(Event::Progress(_) | Event::Log(..) | Event::Paused(_) | Event::Task(_) | Event::Inquiry(_))
+        | None => {
             err("no answer");
             Exit::Failure
         }

@@ -211,14 +211,26 @@ impl Legacy {
             Method::List(kind) => {
                 self.list(session, (request, &seat), (&id, kind, params.get("cursor")), accepts)
             }
-            Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead | Method::Complete => {
+            known if (known.is_of_task() || known == Method::TasksList) && !session.knows_tasks() => {
+                encode::unknown_method(&id, method)
+            }
+            Method::ToolsCall
+            | Method::PromptsGet
+            | Method::ResourcesRead
+            | Method::Complete
+            | Method::TasksGet
+            | Method::TasksResult
+            | Method::TasksList
+            | Method::TasksCancel => {
                 calls::answer(self, session, (request, &seat), (id, known, params), accepts).await
             }
             Method::ResourcesSubscribe => {
                 watch::subscribe(self, session, (request, &seat), (&id, params), accepts)
             }
             Method::ResourcesUnsubscribe => watch::unsubscribe(session, (&id, params), accepts),
-            Method::Initialize | Method::Discover | Method::Listen => encode::unknown_method(&id, method),
+            Method::Initialize | Method::Discover | Method::Listen | Method::TasksUpdate => {
+                encode::unknown_method(&id, method)
+            }
         }
     }
 

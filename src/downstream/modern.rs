@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::accept::{self, Accepts};
 use super::{Body, Inbound, Shared, render, unreadable};
-use crate::exchange::Call;
+use crate::exchange::{Call, Caller, Failure};
 use crate::jsonrpc::{Error, Id, Message};
 use crate::protocol::{Abilities, ListKind, Method};
 use crate::relay::{ListCall, Seat};
@@ -54,8 +54,18 @@ pub(super) async fn serve(shared: &Arc<Shared>, request: &Inbound, message: Mess
     match ask.method {
         Method::Discover => encode::discover(&id, &seat, accepts),
         Method::List(kind) => list(shared, request, &seat, (&id, kind, params.get("cursor")), accepts),
-        Method::Listen => listen::open(shared, request, &seat, &id, &params),
-        Method::ToolsCall | Method::PromptsGet | Method::ResourcesRead | Method::Complete => {
+        Method::Listen => listen::open(shared, request, &seat, (&id, &params), &ask.abilities),
+        known if known.is_of_task() && ask.abilities.tasking().is_none() => {
+            let lacking = Failure::NeedsAbilities(Abilities::of_tasks());
+            encode::failure(shared, request, (&id, known), &lacking)
+        }
+        Method::ToolsCall
+        | Method::PromptsGet
+        | Method::ResourcesRead
+        | Method::Complete
+        | Method::TasksGet
+        | Method::TasksUpdate
+        | Method::TasksCancel => {
             let call = call(shared, request, &seat, ask, (&params, accepts));
             let round = Round::new(shared, request, id, &call);
             match round.begin(&seat, call).await {
@@ -67,7 +77,9 @@ pub(super) async fn serve(shared: &Arc<Shared>, request: &Inbound, message: Mess
         | Method::Ping
         | Method::ResourcesSubscribe
         | Method::ResourcesUnsubscribe
-        | Method::SetLevel => encode::unknown_method(&id, &method),
+        | Method::SetLevel
+        | Method::TasksResult
+        | Method::TasksList => encode::unknown_method(&id, &method),
     }
 }
 
@@ -110,7 +122,7 @@ fn call(
         forwarded: shared.forwardable(seat, &request.headers),
         repeatable: false,
         timeout: None,
-        caller: shared.caller(&request.principal, abilities),
+        caller: Caller { tasking: abilities.tasking(), ..shared.caller(&request.principal, abilities) },
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::HeaderMap;
 
 use crate::principal::Principal;
-use crate::protocol::{Abilities, LogLevel, Method};
+use crate::protocol::{Abilities, LogLevel, Method, Tasking};
 
 /// The identity of one legacy client session, for keeping its upstream sessions apart. Never leaves the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,6 +20,8 @@ pub struct Caller {
     pub abilities: Abilities,
     /// Whether this call can be asked nothing all the same, since its client takes no event stream.
     pub is_mute: bool,
+    /// How its client takes tasks, if it does.
+    pub tasking: Option<Tasking>,
     /// The legacy client session it came in; `None` for stateless clients.
     pub session: Option<SessionKey>,
     /// Whether the listener is a loopback one, where callers without an identity share upstream sessions.
@@ -30,7 +32,14 @@ impl Caller {
     /// This principal on this machine, without a session, whose client can be asked nothing.
     #[must_use]
     pub fn local(principal: Principal) -> Self {
-        Self { principal, abilities: Abilities::default(), is_mute: false, session: None, on_loopback: true }
+        Self {
+            principal,
+            abilities: Abilities::default(),
+            is_mute: false,
+            tasking: None,
+            session: None,
+            on_loopback: true,
+        }
     }
 
     /// What can be asked while this call runs.

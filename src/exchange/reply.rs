@@ -34,6 +34,8 @@ pub enum Event {
     /// The upstream closed its stream and wants to be asked again after this time (2025-11-25, transports,
     /// "Sending Messages to the Server", item 6): a client of that revision is shown the same.
     Paused(Option<Duration>),
+    /// `notifications/tasks/status`: the raw params, with the upstream's id of the task.
+    Task(String),
     /// A question to the client, while the call runs.
     Inquiry(Inquiry),
     /// The last event: the call can be made again with answers to the questions of this raw result (2026-07-28,
@@ -52,7 +54,7 @@ impl Event {
     #[must_use]
     pub fn is_last(&self) -> bool {
         match self {
-            Self::Progress(_) | Self::Log(..) | Self::Paused(_) | Self::Inquiry(_) => false,
+            Self::Progress(_) | Self::Log(..) | Self::Paused(_) | Self::Task(_) | Self::Inquiry(_) => false,
             Self::Asks(_) | Self::Result(_) | Self::Error(_) | Self::Failed(_) => true,
         }
     }

@@ -1,11 +1,12 @@
 //! What a client says that it can be asked, reduced to what Weir can carry.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
+use super::capability::{Offer, TASKS, Tasking, extensions};
 use crate::jsonrpc::{Object, Text};
 
 /// The client capabilities that Weir carries to upstreams (2025-11-25, basic/lifecycle; 2026-07-28, schema,
-/// `ClientCapabilities`), each as yes or no; settings of extensions are not carried.
+/// `ClientCapabilities`), each as yes or no; extensions with their settings.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent capabilities, as the wire has them")]
 pub struct Abilities {
@@ -23,8 +24,8 @@ pub struct Abilities {
     pub elicitation_form: bool,
     /// `elicitation.url`
     pub elicitation_url: bool,
-    /// The identifiers of `extensions`.
-    pub extensions: BTreeSet<String>,
+    /// `extensions`: their identifiers and raw settings.
+    pub extensions: BTreeMap<String, String>,
 }
 
 /// What an upstream can ask a client.
@@ -71,7 +72,6 @@ impl Abilities {
                 .as_ref()
                 .is_some_and(|object| object.get(key).is_some_and(|raw| raw != "null" && raw != "false"))
         };
-        let extensions = all.object("extensions").unwrap_or_default();
         let url = has(&elicitation, "url");
         Self {
             roots: roots.is_some(),
@@ -81,11 +81,11 @@ impl Abilities {
             sampling: sampling.is_some(),
             elicitation_form: elicitation.is_some() && (!url || has(&elicitation, "form")),
             elicitation_url: url,
-            extensions: extensions.iter().map(|(name, _)| name.to_owned()).collect(),
+            extensions: extensions(&all),
         }
     }
 
-    /// The raw `capabilities` object towards an upstream. Extensions are named without settings.
+    /// The raw `capabilities` object towards an upstream.
     #[must_use]
     pub fn to_json(&self) -> String {
         let object = |members: &[(bool, &str, &str)]| {
@@ -101,15 +101,40 @@ impl Abilities {
         let elicitation =
             object(&[(self.elicitation_form, "form", "{}"), (self.elicitation_url, "url", "{}")]);
         let mut extensions = Text::object();
-        for name in &self.extensions {
-            extensions.member(name, "{}");
-        }
+        self.extensions.iter().for_each(|(name, settings)| extensions.member(name, settings));
         object(&[
             (self.roots, "roots", &roots),
             (self.sampling, "sampling", &sampling),
             (self.elicitation_form || self.elicitation_url, "elicitation", &elicitation),
             (!self.extensions.is_empty(), "extensions", &extensions.close()),
         ])
+    }
+
+    /// What is left of it towards an upstream: of the extensions those that it has. Their settings pass where both
+    /// are of one kind, with sessions or without; tasks mean different things to the two.
+    #[must_use]
+    pub fn toward(&self, offer: &Offer, is_alike: bool) -> Self {
+        let mut reduced = self.clone();
+        reduced
+            .extensions
+            .retain(|name, _| offer.extensions.contains_key(name) && (is_alike || name != TASKS));
+        if !is_alike {
+            reduced.extensions.values_mut().for_each(|settings| "{}".clone_into(settings));
+        }
+        reduced
+    }
+
+    /// How a stateless client with these takes tasks, if it does.
+    #[must_use]
+    pub fn tasking(&self) -> Option<Tasking> {
+        self.extensions.contains_key(TASKS).then_some(Tasking::Directed)
+    }
+
+    /// What a stateless client must declare to take tasks.
+    #[must_use]
+    pub fn of_tasks() -> Self {
+        let extensions = [(TASKS.to_owned(), "{}".to_owned())].into();
+        Self { extensions, ..Self::default() }
     }
 
     /// What is missing for a question with these raw params; `None` where it can be asked.
@@ -138,7 +163,7 @@ fn is_url(params: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Abilities, Question};
+    use super::{Abilities, Offer, Question};
 
     #[test]
     fn capabilities_are_reduced_to_yes_and_no() {
@@ -153,13 +178,23 @@ mod tests {
             ),
             (
                 r#"{"roots":{},"experimental":{"x":{}},"extensions":{"a/b":{"k":1}}}"#,
-                r#"{"roots":{},"extensions":{"a/b":{}}}"#,
+                r#"{"roots":{},"extensions":{"a/b":{"k":1}}}"#,
             ),
             ("[]", "{}"),
         ];
         for (given, reduced) in cases {
             assert_eq!(Abilities::read(given).to_json(), reduced, "{given}");
         }
+    }
+
+    #[test]
+    fn settings_of_extensions_stay_among_their_kind() {
+        let own =
+            Abilities::read(r#"{"extensions":{"a/b":{"k":1},"c/d":{},"io.modelcontextprotocol/tasks":{}}}"#);
+        let offer = Offer::of_stateless(r#"{"extensions":{"a/b":{},"io.modelcontextprotocol/tasks":{}}}"#);
+        let alike = r#"{"extensions":{"a/b":{"k":1},"io.modelcontextprotocol/tasks":{}}}"#;
+        assert_eq!(own.toward(&offer, true).to_json(), alike);
+        assert_eq!(own.toward(&offer, false).to_json(), r#"{"extensions":{"a/b":{}}}"#);
     }
 
     #[test]

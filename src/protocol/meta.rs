@@ -14,6 +14,8 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// The token by which progress is reported.
 pub const PROGRESS_TOKEN: &str = "progressToken";
+/// Which task a message belongs to (2025-11-25, basic/utilities/tasks, "Related Task Metadata").
+pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 /// The full name of a tool whose published name was shortened.
 pub const WEIR_NAME: &str = "dev.weir/name";
 /// The upstreams that are missing from a list.

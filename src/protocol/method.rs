@@ -29,6 +29,16 @@ pub enum Method {
     Complete,
     /// Sets the log level of a session (legacy).
     SetLevel,
+    /// How a task stands.
+    TasksGet,
+    /// The result of a task, once there is one (legacy).
+    TasksResult,
+    /// The tasks that there are (legacy).
+    TasksList,
+    /// Answers what a task asks (modern).
+    TasksUpdate,
+    /// Gives a task up.
+    TasksCancel,
 }
 
 struct Row {
@@ -50,7 +60,7 @@ const fn row(method: Method, name: &'static str, spoken: Spoken) -> Row {
     Row { method, name, spoken }
 }
 
-const TABLE: [Row; 15] = [
+const TABLE: [Row; 20] = [
     row(Method::Initialize, "initialize", Spoken::Before),
     row(Method::Ping, "ping", Spoken::Before),
     row(Method::Discover, "server/discover", Spoken::Since),
@@ -66,6 +76,11 @@ const TABLE: [Row; 15] = [
     row(Method::ResourcesUnsubscribe, "resources/unsubscribe", Spoken::Before),
     row(Method::Complete, "completion/complete", Spoken::Always),
     row(Method::SetLevel, "logging/setLevel", Spoken::Before),
+    row(Method::TasksGet, "tasks/get", Spoken::Always),
+    row(Method::TasksResult, "tasks/result", Spoken::Before),
+    row(Method::TasksList, "tasks/list", Spoken::Before),
+    row(Method::TasksUpdate, "tasks/update", Spoken::Since),
+    row(Method::TasksCancel, "tasks/cancel", Spoken::Always),
 ];
 
 impl Method {
@@ -87,12 +102,14 @@ impl Method {
         TABLE.iter().find(|row| row.method == self).map_or("unknown", |row| row.name)
     }
 
-    /// The member of `params` that `Mcp-Name` mirrors (2026-07-28, transports, "Standard Request Headers").
+    /// The member of `params` that names what is meant, and that `Mcp-Name` mirrors (2026-07-28, transports, "Standard
+    /// Request Headers"; the tasks extension, "Streamable HTTP: Routing Headers").
     #[must_use]
     pub fn name_member(self) -> Option<&'static str> {
         match self {
             Self::ToolsCall | Self::PromptsGet => Some("name"),
             Self::ResourcesRead => Some("uri"),
+            Self::TasksGet | Self::TasksResult | Self::TasksUpdate | Self::TasksCancel => Some("taskId"),
             Self::Initialize
             | Self::Ping
             | Self::Discover
@@ -101,8 +118,15 @@ impl Method {
             | Self::ResourcesSubscribe
             | Self::ResourcesUnsubscribe
             | Self::Complete
-            | Self::SetLevel => None,
+            | Self::SetLevel
+            | Self::TasksList => None,
         }
+    }
+
+    /// Whether it is about a task that there is.
+    #[must_use]
+    pub fn is_of_task(self) -> bool {
+        matches!(self, Self::TasksGet | Self::TasksResult | Self::TasksUpdate | Self::TasksCancel)
     }
 }
 
@@ -128,6 +152,10 @@ pub mod notification {
     pub const ROOTS_CHANGED: &str = "notifications/roots/list_changed";
     /// The first message on a `subscriptions/listen` stream.
     pub const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+    /// A task stands differently (legacy).
+    pub const TASK_STATUS: &str = "notifications/tasks/status";
+    /// A task stands differently (modern).
+    pub const TASK: &str = "notifications/tasks";
 }
 
 /// Log levels, least severe first (RFC 5424 names, as 2025-11-25 and 2026-07-28 use them).

@@ -3,7 +3,8 @@
 use futures_util::StreamExt as _;
 
 use super::links::Links;
-use crate::exchange::{Event, Failure, Reply};
+use super::tasks::Ids;
+use crate::exchange::{Answer, Event, Failure, Reply};
 use crate::jsonrpc::{Edit, Object, RpcError};
 use crate::protocol::{ListKind, code, meta};
 
@@ -18,30 +19,51 @@ pub(super) struct Marks {
     pub(super) read: Option<String>,
     /// How URIs in it are published; `None` where it holds none.
     pub(super) links: Option<Links>,
+    /// How ids of tasks are published; `None` where there are none.
+    pub(super) tasks: Option<Ids>,
 }
 
-/// Puts the client's progress token back, drops progress that nobody asked for, and marks results whose structured
-/// content may be something else than an object.
+impl Marks {
+    fn beside(&self, params: String) -> String {
+        match &self.tasks {
+            Some(tasks) => tasks.beside(params),
+            None => params,
+        }
+    }
+
+    fn result(&self, mut answer: Answer) -> Answer {
+        answer.free_output = self.free_output && answer.stateless;
+        answer.shareable = self.shareable;
+        if let Some(links) = &self.links {
+            answer.result = links.published(answer.result);
+        }
+        if let Some(tasks) = &self.tasks {
+            answer.result = tasks.result(answer.result);
+        }
+        answer
+    }
+}
+
+/// Puts the client's progress token back, drops progress that nobody asked for, publishes URIs and ids of tasks, and
+/// marks results whose structured content may be something else than an object.
 pub(super) fn rewritten(reply: Reply, token: Option<String>, marks: Marks) -> Reply {
     Box::pin(reply.filter_map(move |event| {
         let event = match event {
-            Event::Progress(params) => {
-                token.as_ref().and_then(|token| with_token(&params, token)).map(Event::Progress)
+            Event::Progress(params) => token
+                .as_ref()
+                .and_then(|token| with_token(&params, token))
+                .map(|params| Event::Progress(marks.beside(params))),
+            Event::Log(level, params) => Some(Event::Log(level, marks.beside(params))),
+            Event::Inquiry(inquiry) => Some(Event::Inquiry(match &marks.tasks {
+                Some(tasks) => tasks.inquiry(inquiry),
+                None => inquiry,
+            })),
+            Event::Task(params) => {
+                marks.tasks.as_ref().and_then(|tasks| tasks.news(&params)).map(Event::Task)
             }
-            Event::Result(mut answer) => {
-                answer.free_output = marks.free_output && answer.stateless;
-                answer.shareable = marks.shareable;
-                if let Some(links) = &marks.links {
-                    answer.result = links.published(answer.result);
-                }
-                Some(Event::Result(answer))
-            }
+            Event::Result(answer) => Some(Event::Result(marks.result(answer))),
             Event::Error(error) => Some(known_or_not(error, marks.read.as_deref())),
-            other @ (Event::Log(..)
-            | Event::Paused(_)
-            | Event::Inquiry(_)
-            | Event::Asks(_)
-            | Event::Failed(_)) => Some(other),
+            other @ (Event::Paused(_) | Event::Asks(_) | Event::Failed(_)) => Some(other),
         };
         std::future::ready(event)
     }))
@@ -55,6 +77,16 @@ fn known_or_not(error: RpcError, read: Option<&str>) -> Event {
         }
         Some(_) | None => Event::Error(error),
     }
+}
+
+/// The last event of a reply; what comes before it is for nobody.
+pub(super) async fn last(mut reply: Reply) -> Event {
+    while let Some(event) = reply.next().await {
+        if event.is_last() {
+            return event;
+        }
+    }
+    Event::Failed(Failure::Internal)
 }
 
 fn with_token(params: &str, token: &str) -> Option<String> {

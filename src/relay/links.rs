@@ -121,11 +121,11 @@ pub(super) fn look(result: &Bytes, publish: &dyn Fn(&str) -> String) -> Looked {
     let changed = text.and_then(Object::open).and_then(|object| {
         let mut walk = Walk { publish, uris: &mut uris, changed: false };
         let mut edit = Edit::new();
-        for member in ["contents", "content", "messages"] {
-            if let Some(list) = object.get(member).and_then(|raw| walk.list(raw, member)) {
-                edit = edit.set(member, list);
-            }
+        // A task that has ended holds its result inside.
+        if let Some(inner) = object.object("result") {
+            edit = edit.set("result", walk.members(&inner, Edit::new()).apply(&inner));
         }
+        edit = walk.members(&object, edit);
         walk.changed.then(|| Bytes::from(edit.apply(&object)))
     });
     Looked { changed, uris }
@@ -138,6 +138,15 @@ struct Walk<'w> {
 }
 
 impl Walk<'_> {
+    fn members<'e>(&mut self, object: &Object<'_>, mut edit: Edit<'e>) -> Edit<'e> {
+        for member in ["contents", "content", "messages"] {
+            if let Some(list) = object.get(member).and_then(|raw| self.list(raw, member)) {
+                edit = edit.set(member, list);
+            }
+        }
+        edit
+    }
+
     fn list(&mut self, raw: &str, member: &str) -> Option<String> {
         let items: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
         let items: Vec<String> = items
@@ -217,6 +226,12 @@ mod tests {
                 Some(r#"{"messages":[{"role":"user","content":{"type":"resource_link","uri":"x:a+1"}}]}"#),
             ),
             (r#"{"structuredContent":{"uri":"x:1"}}"#, None),
+            (
+                r#"{"taskId":"t","result":{"content":[{"type":"resource_link","uri":"x:1"}],"n":1.0}}"#,
+                Some(
+                    r#"{"taskId":"t","result":{"content":[{"type":"resource_link","uri":"x:a+1"}],"n":1.0}}"#,
+                ),
+            ),
         ];
         for (result, wanted) in cases {
             let looked = look(&Bytes::from(result), &publish);

@@ -65,7 +65,12 @@ impl Finder<'_> {
             | Method::Listen
             | Method::List(_)
             | Method::ResourcesUnsubscribe
-            | Method::SetLevel => Err(Failure::NotOffered(call.method.as_str())),
+            | Method::SetLevel
+            | Method::TasksGet
+            | Method::TasksResult
+            | Method::TasksList
+            | Method::TasksUpdate
+            | Method::TasksCancel => Err(Failure::NotOffered(call.method.as_str())),
         }
     }
 

@@ -3,8 +3,6 @@
 
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-
 use super::plan::Plan;
 use super::{Seat, execute};
 use crate::catalog::Presence;
@@ -46,7 +44,7 @@ pub(super) fn first_found(plans: Vec<(Link, Plan)>, uri: String) -> Reply {
         for (link, mut plan) in plans {
             plan.call.timeout = Some(LONGEST);
             let reply = execute::rewritten(link.call(plan.call), None, plan.marks);
-            match last(reply).await {
+            match execute::last(reply).await {
                 Event::Failed(Failure::Unknown { .. }) => {}
                 Event::Error(error) if error.code == UNSAID => {}
                 Event::Result(answer) if is_empty(&answer) => {}
@@ -55,15 +53,6 @@ pub(super) fn first_found(plans: Vec<(Link, Plan)>, uri: String) -> Reply {
         }
         Event::Failed(Failure::Unknown { kind: ListKind::Resources, name: uri })
     })
-}
-
-async fn last(mut reply: Reply) -> Event {
-    while let Some(event) = reply.next().await {
-        if event.is_last() {
-            return event;
-        }
-    }
-    Event::Failed(Failure::Internal)
 }
 
 /// Whether a read found nothing.

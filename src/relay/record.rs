@@ -85,9 +85,11 @@ impl Stream for Watched {
                 Event::Error(_) => "error",
                 Event::Failed(failure) => failure.label(),
                 Event::Asks(_) => "input_required",
-                Event::Progress(_) | Event::Log(..) | Event::Paused(_) | Event::Inquiry(_) => {
-                    self.record.labels.outcome
-                }
+                Event::Progress(_)
+                | Event::Log(..)
+                | Event::Paused(_)
+                | Event::Task(_)
+                | Event::Inquiry(_) => self.record.labels.outcome,
             };
         }
         event

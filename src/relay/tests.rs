@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::Seat;
-use super::plan::{Plan, plan};
+use super::plan::{Memory, Plan, plan};
 use crate::catalog::tests::{config, inventories, tool};
 use crate::catalog::{Entry, Inventory, ParamHeader, Presence, Snapshot, build};
 use crate::exchange::{Call, Caller, Failure};
 use crate::principal::{Principal, Rights};
 use crate::protocol::{ListKind, Method, Offer, Revision};
+use crate::seal::Keyring;
 use crate::view::Views;
 
 const META: &str = r#""_meta":{"progressToken":5,"io.modelcontextprotocol/protocolVersion":"2026-07-28","vendor/key":{"a":1}}"#;
@@ -38,7 +39,7 @@ fn seat() -> Seat {
 }
 
 fn planned(call: Call) -> Result<Plan, Failure> {
-    plan(&seat(), &Arc::default(), call)
+    plan(&seat(), &Memory::new(Arc::new(Keyring::random())), call)
 }
 
 fn call(method: Method, name: &str, params: &str) -> Call {

@@ -99,7 +99,12 @@ impl Demonstration {
             | Method::ResourcesSubscribe
             | Method::ResourcesUnsubscribe
             | Method::Complete
-            | Method::SetLevel => failed(Failure::NotOffered(call.method.as_str())),
+            | Method::SetLevel
+            | Method::TasksGet
+            | Method::TasksResult
+            | Method::TasksList
+            | Method::TasksUpdate
+            | Method::TasksCancel => failed(Failure::NotOffered(call.method.as_str())),
         }
     }
 

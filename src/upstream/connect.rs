@@ -15,7 +15,7 @@
 
 use std::time::Duration;
 
-use super::capabilities::LISTING_CAPABILITIES;
+use super::capabilities::{LISTING_CAPABILITIES, listing};
 use super::conversation::Told;
 use super::fault::Fault;
 use super::legacy::{self, Carriage, Opened, Refused};
@@ -79,7 +79,7 @@ async fn discover(way: &Way, revision: Revision) -> (Leg, Decision) {
     let mut decision = Decision::Legacy;
     // An error that only a modern server gives says nothing of its offer, so it is asked once more.
     for _ in 0..2 {
-        let told = tokio::time::timeout(silence, leg.ask(Method::Discover, "{}")).await;
+        let told = tokio::time::timeout(silence, leg.ask(Method::Discover, "{}", LISTING_CAPABILITIES)).await;
         let told = told.unwrap_or_else(|_elapsed| Err(Fault::sent(Reason::TimedOut)));
         decision = match (decide(told, |error| leg.refuses_credential(error)), decision) {
             (Decision::Legacy, Decision::Modern(said)) => Decision::Modern(said),
@@ -127,7 +127,7 @@ fn discovered(result: &[u8]) -> Option<Said> {
     if !names_modern(result.get("supportedVersions")?) {
         return None;
     }
-    let offer = Offer::read(result.get("capabilities").unwrap_or("{}"));
+    let offer = Offer::of_stateless(result.get("capabilities").unwrap_or("{}"));
     Some((offer, result.text("instructions").filter(|text| !text.is_empty())))
 }
 
@@ -145,7 +145,8 @@ fn names_modern(versions: &str) -> bool {
 
 /// A modern upstream; one that never said what it offers is asked for everything.
 fn modern(leg: Leg, said: Option<Said>) -> Settled {
-    let everything = Offer { tools: true, prompts: true, resources: true, ..Offer::default() };
+    let everything =
+        Offer { tools: true, prompts: true, resources: true, stateless: true, ..Offer::default() };
     let (offer, instructions) = said.unwrap_or((everything, None));
     Settled::Modern(leg, offer, instructions)
 }
@@ -172,7 +173,7 @@ async fn greet_by(way: &Way, pinned: Option<Revision>, carriage: Carriage) -> Re
         let opening = Box::pin(legacy::open(way, revision, LISTING_CAPABILITIES, carriage));
         let opened = tokio::time::timeout(way.upstream.timeout.call, opening).await;
         match opened.unwrap_or(Err(Refused::Fault(Fault::unsent(Reason::TimedOut)))) {
-            Ok(opened) => return Ok(Settled::Legacy(Box::new(opened))),
+            Ok(opened) => return Ok(Settled::Legacy(Box::new(with_extensions(way, opened, carriage).await))),
             Err(Refused::Fault(fault)) => return Err(fault),
             Err(Refused::Version(words, fault)) => {
                 next = if pinned.is_some() { None } else { older(&tried, &words) };
@@ -181,6 +182,23 @@ async fn greet_by(way: &Way, pinned: Option<Revision>, carriage: Carriage) -> Re
         }
     }
     Err(last)
+}
+
+/// The first session again with the extensions of the upstream declared, which may list other things then; as it was
+/// where there are none, or where the upstream does not open another one.
+async fn with_extensions(way: &Way, first: Opened, carriage: Carriage) -> Opened {
+    if first.offer.extensions.is_empty() {
+        return first;
+    }
+    let capabilities = listing(&first.offer.extensions);
+    let opening = Box::pin(legacy::open(way, first.revision, &capabilities, carriage));
+    match tokio::time::timeout(way.upstream.timeout.call, opening).await {
+        Ok(Ok(second)) if second.revision == first.revision => {
+            first.session.give_back(&way.http).await;
+            second
+        }
+        Ok(Ok(_) | Err(_)) | Err(_) => first,
+    }
 }
 
 /// The next revision to try: the newest that the refusal names, else the newest that was not tried.

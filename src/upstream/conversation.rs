@@ -151,6 +151,7 @@ impl Conversation<'_> {
                     audience.emitter.emit(Event::Log(level, params)).await;
                 }
             }
+            notification::TASK_STATUS => audience.emitter.emit(Event::Task(params)).await,
             _ if ListKind::is_changed(method) => audience.changed.notify_one(),
             _ => {}
         }

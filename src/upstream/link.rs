@@ -17,9 +17,10 @@ use tokio::sync::mpsc;
 
 use super::builtin::Demonstration;
 use super::metrics::Metrics;
+use super::peer::TaskNews;
 use super::status::Status;
-use super::wishes::{Want, Watching};
-use crate::exchange::{Call, Caller, Event, Failure, Reason, Reply, SessionKey};
+use super::wishes::{Said, Want, Watching};
+use crate::exchange::{Call, Caller, Failure, Reason, Reply, SessionKey};
 
 pub(super) use keeper::{Keeper, Posts};
 pub(super) use publisher::Publisher;
@@ -72,9 +73,16 @@ impl Link {
         }
     }
 
-    pub(super) fn stand(&self, caller: &Caller, to: &mpsc::Sender<Event>) -> Option<Want> {
+    pub(super) fn stand(&self, caller: &Caller, to: &mpsc::Sender<Said>) -> Option<Want> {
         match &self.kind {
             Kind::Remote(shared, _) => shared.stand(caller, to),
+            Kind::Builtin(..) => None,
+        }
+    }
+
+    pub(super) fn follow(&self, ids: &[String]) -> Option<TaskNews> {
+        match &self.kind {
+            Kind::Remote(shared, _) => shared.follow(ids),
             Kind::Builtin(..) => None,
         }
     }

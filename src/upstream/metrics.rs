@@ -122,7 +122,9 @@ impl Timer {
             Event::Error(_) => "error",
             Event::Failed(failure) => failure.label(),
             Event::Asks(_) => "input_required",
-            Event::Progress(_) | Event::Log(..) | Event::Paused(_) | Event::Inquiry(_) => "open",
+            Event::Progress(_) | Event::Log(..) | Event::Paused(_) | Event::Task(_) | Event::Inquiry(_) => {
+                "open"
+            }
         };
     }
 }

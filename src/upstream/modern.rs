@@ -6,9 +6,10 @@
 
 mod encode;
 mod listen;
+mod tasks;
 mod updates;
 
-use super::capabilities::{LISTING_CAPABILITIES, NO_CAPABILITIES};
+use super::capabilities::NO_CAPABILITIES;
 use super::conversation::{Audience, Beside, Conversation, Told};
 use super::fault::{Cure, Fault, Miss};
 use super::http::{Answered, Form};
@@ -22,6 +23,7 @@ use crate::protocol::{Abilities, Method, Offer, Revision, code};
 use encode::Outgoing;
 pub(super) use encode::mirror;
 pub(super) use listen::listen;
+pub(super) use tasks::follow;
 pub(super) use updates::attend;
 
 /// A modern upstream.
@@ -29,6 +31,8 @@ pub(super) use updates::attend;
 pub(super) struct Peer {
     pub(super) leg: Leg,
     pub(super) offer: Offer,
+    /// What is declared where Weir itself asks.
+    pub(super) listing: String,
     pub(super) instructions: Option<String>,
 }
 
@@ -59,7 +63,7 @@ impl Peer {
 
     /// Asks something for Weir itself.
     pub(super) async fn ask(&self, method: Method, params: &str) -> Result<Told, Fault> {
-        self.leg.ask(method, params).await
+        self.leg.ask(method, params, &self.listing).await
     }
 
     fn judged(&self, told: Told) -> Result<Told, Miss> {
@@ -79,15 +83,9 @@ impl Peer {
 
 impl Leg {
     /// Asks something for Weir itself. What the answer means is for the caller to say.
-    pub(super) async fn ask(&self, method: Method, params: &str) -> Result<Told, Fault> {
+    pub(super) async fn ask(&self, method: Method, params: &str, capabilities: &str) -> Result<Told, Fault> {
         let talk = Conversation { id: self.way.ids.next(), audience: None };
-        let outgoing = Outgoing {
-            revision: self.revision,
-            method,
-            params,
-            capabilities: LISTING_CAPABILITIES,
-            mirrored: &[],
-        };
+        let outgoing = Outgoing { revision: self.revision, method, params, capabilities, mirrored: &[] };
         self.converse(&talk, &outgoing).await
     }
 

@@ -1,9 +1,13 @@
 //! An upstream whose revision is settled.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::Stream;
+
 use super::announce::{self, Announcements};
+use super::capabilities;
 use super::connect::Settled;
 use super::conversation::{Audience, Told};
 use super::fault::{Fault, Miss};
@@ -11,8 +15,11 @@ use super::legacy::{self, Key, Pool, Session};
 use super::modern;
 use super::way::Way;
 use crate::exchange::{Caller, Reason, SessionKey};
-use crate::protocol::{Method, Offer, Revision};
+use crate::protocol::{Abilities, Method, Offer, Revision};
 use crate::task::TaskGroup;
+
+/// The raw states of tasks. Dropping it ends the interest.
+pub type TaskNews = Pin<Box<dyn Stream<Item = String> + Send>>;
 
 /// An upstream of one of the two kinds.
 #[derive(Debug, Clone)]
@@ -49,7 +56,8 @@ impl Peer {
     pub(super) fn new(settled: Settled, way: &Way, old: Option<&Self>, tasks: &TaskGroup) -> Self {
         match settled {
             Settled::Modern(leg, offer, instructions) => {
-                Self::Modern(Arc::new(modern::Peer { leg, offer, instructions }))
+                let listing = capabilities::listing(&offer.extensions);
+                Self::Modern(Arc::new(modern::Peer { leg, offer, listing, instructions }))
             }
             Settled::Legacy(opened) => {
                 let (revision, carriage) = (opened.revision, opened.session.carriage());
@@ -61,7 +69,7 @@ impl Peer {
                         Pool::new(way.clone(), revision, carriage, tasks)
                     }
                 };
-                pool.adopt(opened.session);
+                pool.adopt(opened.session, capabilities::listing(&opened.offer.extensions));
                 Self::Legacy(Arc::new(legacy::Peer {
                     way: way.clone(),
                     pool,
@@ -114,6 +122,11 @@ impl Peer {
     /// Whether its results carry `resultType` and cache hints.
     pub(super) fn is_stateless(&self) -> bool {
         matches!(self, Self::Modern(_))
+    }
+
+    /// What is left here of what a client can be asked.
+    pub(super) fn reduced(&self, caller: &Caller) -> Abilities {
+        caller.abilities.toward(self.offer(), caller.session.is_none() == self.is_stateless())
     }
 
     /// Whether the upstream has forgotten Weir since this was last asked, and so may offer other things now.
@@ -183,6 +196,15 @@ impl Peer {
         match self {
             Self::Legacy(peer) => peer.pool.watching(caller),
             Self::Modern(_) => Key::Shared,
+        }
+    }
+
+    /// The raw states of these tasks as they come; `None` where the upstream has no such news for those without a
+    /// session.
+    pub(super) fn follow(&self, ids: &[String]) -> Option<TaskNews> {
+        match self {
+            Self::Modern(peer) => Some(Box::pin(modern::follow(Arc::clone(peer), ids))),
+            Self::Legacy(_) => None,
         }
     }
 

@@ -13,6 +13,7 @@ use super::http::{BuildError, Http};
 use super::ids::Ids;
 use super::link::{Keeper, Link, Posts, Publisher, Shared};
 use super::metrics::Metrics;
+use super::peer::TaskNews;
 use super::status::Status;
 use super::way::Way;
 use super::wishes::{Standing, Watching, Wishes};
@@ -113,6 +114,12 @@ impl Set {
     #[must_use]
     pub fn stand(&self, caller: &Caller) -> Standing {
         Standing::new(|to| self.links.values().filter_map(|link| link.stand(caller, to)).collect())
+    }
+
+    /// The raw states of tasks with these ids, as the upstream tells of them. `None`: it is unknown, or does not.
+    #[must_use]
+    pub fn follow(&self, upstream: &UpstreamName, ids: &[String]) -> Option<TaskNews> {
+        self.links.get(upstream)?.follow(ids)
     }
 
     /// The roots of a client session changed: the upstreams that it has sessions with are told.

@@ -11,14 +11,14 @@ mod want;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, watch};
 
 use super::legacy::Key;
-use crate::exchange::Event;
 use crate::protocol::Abilities;
 
 pub(super) use party::Party;
 pub(super) use want::Want;
+pub(super) use want::{Said, Stander};
 pub use want::{Standing, Watching};
 
 /// All wishes towards one upstream.
@@ -42,7 +42,7 @@ impl Wishes {
     }
 
     /// A client stands by: what its session says to no call goes to `to`.
-    pub(super) fn stand(self: &Arc<Self>, key: Key, abilities: &Abilities, to: mpsc::Sender<Event>) -> Want {
+    pub(super) fn stand(self: &Arc<Self>, key: Key, abilities: &Abilities, to: Stander) -> Want {
         let (party, number) = self.join(key, abilities, |party| party.stand(to));
         Want::stand(self, party, number)
     }

@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::pages::Pages;
-use super::{Hashes, Shown, View};
+use super::{Announced, Hashes, Shown, View};
 use crate::catalog::{Inventory, Item, Presence, Snapshot};
 use crate::config::{Access, Config, Route, Upstream};
 use crate::names::UpstreamName;
 use crate::policy::{self, Class, Decision};
 use crate::principal::Rights;
-use crate::protocol::{ListKind, Offer};
+use crate::protocol::{ListKind, Offer, TASKS};
 
 /// The longest time for which Weir lets a list be held fresh.
 const LONGEST_TTL_MS: u64 = 300_000;
@@ -25,6 +25,7 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, rights: &Rights) -> View
         hashes: Hashes::default(),
         upstreams: Vec::new(),
         offer: Offer::default(),
+        announced: Announced::default(),
         instructions: None,
         missing: None,
         ttl_ms: 0,
@@ -52,6 +53,10 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, rights: &Rights) -> View
     let visible = visible(snapshot, &view, &upstreams);
     view.upstreams = visible.iter().map(|(upstream, _)| upstream.name.clone()).collect();
     view.offer = merged_offer(&visible, snapshot, &upstreams);
+    view.announced = Announced {
+        to_sessions: announced(&view.offer, &visible, false),
+        to_stateless: announced(&view.offer, &visible, true),
+    };
     view.instructions = instructions(route, &visible);
     view.missing = missing(snapshot, &upstreams, rights);
     view.ttl_ms = if view.missing.is_some() { 0 } else { ttl_ms(&visible) };
@@ -146,7 +151,32 @@ fn merged_offer(
         subscribe: unknown || any(|offer| offer.subscribe),
         completions: any(|offer| offer.completions),
         logging: any(|offer| offer.logging),
+        ..Offer::default()
     }
+}
+
+/// The capabilities for clients that are stateless or not. The settings of an extension are those of the first
+/// upstream of the client's kind that has it; tasks pass among one kind only.
+fn announced(merged: &Offer, visible: &[(&Arc<Upstream>, &Arc<Inventory>)], stateless: bool) -> String {
+    let mut offer = merged.clone();
+    for (_, inventory) in visible {
+        let own = &inventory.offer;
+        if own.stateless == stateless {
+            offer.tasking = offer.tasking.or(own.tasking);
+            offer.tasks_list |= own.tasks_list;
+            offer.tasks_cancel |= own.tasks_cancel;
+            for (name, settings) in &own.extensions {
+                offer.extensions.entry(name.clone()).or_insert_with(|| settings.clone());
+            }
+        }
+    }
+    let others = visible.iter().filter(|(_, inventory)| inventory.offer.stateless != stateless);
+    for name in
+        others.flat_map(|(_, inventory)| inventory.offer.extensions.keys()).filter(|name| *name != TASKS)
+    {
+        offer.extensions.entry(name.clone()).or_insert_with(|| "{}".to_owned());
+    }
+    offer.to_json()
 }
 
 fn instructions(route: &Route, visible: &[(&Arc<Upstream>, &Arc<Inventory>)]) -> Option<String> {

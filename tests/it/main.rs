@@ -27,6 +27,7 @@ mod resources;
 mod resume;
 mod session;
 mod stream;
+mod tasks;
 mod tidy;
 mod tokens;
 mod transport;

@@ -124,11 +124,7 @@ fn call(
         forwarded: shared.forwardable(seat, &request.headers),
         repeatable: false,
         timeout: None,
-        caller: Caller {
-            session: Some(session.key),
-            is_mute,
-            ..shared.caller(&request.principal, session.abilities.clone())
-        },
+        caller: Caller { is_mute, ..session.caller(shared, &request.principal) },
     })
 }
 

@@ -21,7 +21,7 @@ pub(super) fn result(id: &Id, result: &str, accepts: Accepts) -> Response<Body> 
 pub(super) fn initialized(id: &Id, revision: Revision, seat: &Seat, accepts: Accepts) -> Response<Body> {
     let mut text = Text::object();
     text.text("protocolVersion", revision.as_str());
-    text.member("capabilities", &seat.view.offer.to_json());
+    text.member("capabilities", &seat.view.announced.to_sessions);
     text.member("serverInfo", &render::server_info());
     if let Some(instructions) = &seat.view.instructions {
         text.text("instructions", instructions);
@@ -113,6 +113,7 @@ impl Encoder<'_> {
         match event {
             Event::Progress(params) => Some((one(request(None, notification::PROGRESS, &params)), None)),
             Event::Log(_, params) => Some((one(request(None, notification::MESSAGE, &params)), None)),
+            Event::Task(params) => Some((one(request(None, notification::TASK_STATUS, &params)), None)),
             Event::Paused(_) | Event::Inquiry(_) => None,
             Event::Asks(_) => {
                 let (pieces, ending) = self.failed(id, &Failure::Internal, tool);

@@ -14,10 +14,11 @@ use tokio_util::sync::CancellationToken;
 use super::decode::Hello;
 use super::line::{BUDGET, Line};
 use crate::config::Sessions;
-use crate::exchange::{Answerer, Reaction, SessionKey};
+use crate::downstream::Shared;
+use crate::exchange::{Answerer, Caller, Reaction, SessionKey};
 use crate::jsonrpc::Id;
 use crate::principal::Principal;
-use crate::protocol::{Abilities, ListKind, LogLevel, Revision};
+use crate::protocol::{Abilities, ListKind, LogLevel, Revision, Tasking};
 use crate::view::Hashes;
 
 /// Everything that Weir keeps for a session.
@@ -75,6 +76,20 @@ impl Session {
             update: Notify::new(),
             ended: CancellationToken::new(),
         }
+    }
+
+    /// Who calls in it.
+    pub(super) fn caller(&self, shared: &Shared, principal: &Principal) -> Caller {
+        Caller {
+            session: Some(self.key),
+            tasking: self.knows_tasks().then_some(Tasking::Requested),
+            ..shared.caller(principal, self.abilities.clone())
+        }
+    }
+
+    /// Whether its revision has tasks (2025-11-25, Key Changes).
+    pub(super) fn knows_tasks(&self) -> bool {
+        self.revision >= Revision::V2025_11_25
     }
 
     /// Whether its streams begin with a priming event and may be closed for a while (2025-11-25, transports).

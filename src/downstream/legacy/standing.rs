@@ -15,7 +15,7 @@ use super::session::{Session, Standing};
 use super::{RETRY, encode};
 use crate::downstream::render::{self, with_comments};
 use crate::downstream::{Body, Inbound, Shared, until};
-use crate::exchange::{Caller, Event, Inquiry, Reply};
+use crate::exchange::{Event, Inquiry, Reply};
 use crate::jsonrpc::{Text, request};
 use crate::notify::{Changes, Subscriber, Subscription};
 use crate::protocol::{ListKind, encode_event, encode_priming, notification};
@@ -34,8 +34,7 @@ pub(super) fn open(
     let seen = last.and_then(|last| told_before(last, now)).unwrap_or_else(|| session.seen(now));
     let rights = inbound.principal.rights.clone();
     let subscriber = Subscriber::new(Arc::clone(&seat.route), rights, Changes::ALL, seen);
-    let caller =
-        Caller { session: Some(session.key), ..shared.caller(&inbound.principal, session.abilities.clone()) };
+    let caller = session.caller(shared, &inbound.principal);
     let open = Open {
         shared: Arc::clone(shared),
         subscription: shared.hub.subscribe(subscriber),
@@ -160,6 +159,7 @@ impl Open {
             Event::Log(level, params) if session.level().is_none_or(|least| level >= least) => {
                 self.event(&request(None, notification::MESSAGE, &params))
             }
+            Event::Task(params) => self.event(&request(None, notification::TASK_STATUS, &params)),
             Event::Log(..)
             | Event::Progress(_)
             | Event::Paused(_)

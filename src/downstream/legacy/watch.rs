@@ -9,7 +9,6 @@ use super::session::Session;
 use super::{Legacy, encode};
 use crate::downstream::accept::Accepts;
 use crate::downstream::{Body, Inbound};
-use crate::exchange::Caller;
 use crate::jsonrpc::{Id, Object};
 use crate::relay::Seat;
 
@@ -34,10 +33,7 @@ pub(super) fn subscribe(
             "this session has as many subscriptions as it may have",
         );
     }
-    let caller = Caller {
-        session: Some(session.key),
-        ..legacy.shared.caller(&request.principal, session.abilities.clone())
-    };
+    let caller = session.caller(&legacy.shared, &request.principal);
     let mut watching = match legacy.shared.relay.watch(seat, &uri, &caller) {
         Ok(watching) => watching,
         Err(failure) => return encode::failure(&legacy.shared, request, (id, false), &failure),

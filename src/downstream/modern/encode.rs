@@ -35,7 +35,7 @@ pub(super) fn discover(id: &Id, seat: &Seat, accepts: Accepts) -> Response<Body>
     let mut text = Text::object();
     text.text("resultType", "complete");
     text.member("supportedVersions", &json!([Revision::NEWEST.as_str()]).to_string());
-    text.member("capabilities", &seat.view.offer.to_json());
+    text.member("capabilities", &seat.view.announced.to_stateless);
     if let Some(instructions) = &seat.view.instructions {
         text.text("instructions", instructions);
     }
@@ -195,9 +195,12 @@ pub(super) fn response(request: &Inbound, round: &Round, event: Event) -> Respon
             render::json(status_of(error.code), response_error(Some(id), error.raw.get()))
         }
         Event::Failed(why) => failure(&round.shared, request, (id, round.method), &why),
-        Event::Progress(_) | Event::Log(..) | Event::Paused(_) | Event::Inquiry(_) | Event::Asks(_) => {
-            render::empty(StatusCode::ACCEPTED)
-        }
+        Event::Progress(_)
+        | Event::Log(..)
+        | Event::Paused(_)
+        | Event::Task(_)
+        | Event::Inquiry(_)
+        | Event::Asks(_) => render::empty(StatusCode::ACCEPTED),
     }
 }
 
@@ -292,7 +295,7 @@ fn message(round: &Round, event: Event) -> Option<String> {
     let text = match event {
         Event::Progress(params) => request(None, notification::PROGRESS, &params),
         Event::Log(_, params) => request(None, notification::MESSAGE, &params),
-        Event::Paused(_) | Event::Inquiry(_) | Event::Asks(_) => return None,
+        Event::Paused(_) | Event::Task(_) | Event::Inquiry(_) | Event::Asks(_) => return None,
         Event::Result(answer) => {
             let pieces = result_pieces(id, round.method, &answer).concat();
             String::from_utf8_lossy(&pieces).into_owned()

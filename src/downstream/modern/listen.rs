@@ -5,19 +5,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{FuturesUnordered, SelectAll};
 use futures_util::{StreamExt as _, stream};
 use http::{Response, StatusCode};
 use serde_json::json;
 
 use super::encode;
 use crate::downstream::{Body, Inbound, Shared, render, until};
-use crate::jsonrpc::{Id, Object, Text, request, response_result};
+use crate::exchange::Failure;
+use crate::jsonrpc::{Edit, Id, Object, Text, request, response_result};
 use crate::notify::{Changes, Subscriber, Subscription};
-use crate::protocol::{Abilities, code, encode_event, meta, notification};
-use crate::relay::{Seat, Updates};
+use crate::protocol::{Abilities, Method, code, encode_event, meta, notification};
+use crate::relay::{Seat, States, Updates};
 
-/// Most resources of one stream.
+/// Most resources of one stream, and most tasks.
 const MOST_URIS: usize = 1000;
 
 /// Opens the stream: the acknowledgement first, at once; then what was asked for and agreed to; at the end, when
@@ -26,8 +27,8 @@ pub(super) fn open(
     shared: &Arc<Shared>,
     inbound: &Inbound,
     seat: &Seat,
-    id: &Id,
-    params: &Object<'_>,
+    (id, params): (&Id, &Object<'_>),
+    abilities: &Abilities,
 ) -> Response<Body> {
     let Some(filter) = params.object("notifications") else {
         return encode::error(
@@ -42,15 +43,26 @@ pub(super) fn open(
         Ok(watched) => watched,
         Err(text) => return encode::error(id, StatusCode::OK, code::INVALID_PARAMS, text),
     };
+    let followed = match task_ids(&filter) {
+        Ok(ids) if ids.is_empty() => Vec::new(),
+        Ok(_) if abilities.tasking().is_none() => {
+            let lacking = Failure::NeedsAbilities(Abilities::of_tasks());
+            return encode::failure(shared, inbound, (id, Method::Listen), &lacking);
+        }
+        Ok(ids) => shared.relay.follow(seat, &inbound.principal, &ids),
+        Err(text) => return encode::error(id, StatusCode::OK, code::INVALID_PARAMS, text),
+    };
     let subscriber =
         Subscriber::new(Arc::clone(&seat.route), inbound.principal.rights.clone(), wanted, seat.view.hashes);
     let subscription = shared.hub.subscribe(subscriber);
     let uris: Vec<&str> = watched.iter().map(|(uri, _)| uri.as_str()).collect();
-    let acknowledged = encode_event(None, &acknowledgement(id, wanted, &uris));
+    let tasks: Vec<&str> = followed.iter().flat_map(|(ids, _)| ids).map(String::as_str).collect();
+    let acknowledged = encode_event(None, &acknowledgement(id, wanted, (&uris, &tasks)));
     let listening = Listening {
         shared: Arc::clone(shared),
         subscription,
         updates: watched.into_iter().map(next_update).collect(),
+        tasks: followed.into_iter().map(|(_, states)| states).collect(),
         id: id.clone(),
         until: inbound.principal.until,
     };
@@ -92,6 +104,17 @@ fn watched(
     Ok(found.collect())
 }
 
+/// The tasks that were asked for.
+fn task_ids(filter: &Object<'_>) -> Result<Vec<String>, &'static str> {
+    let Some(raw) = filter.get("taskIds").filter(|raw| *raw != "null") else { return Ok(Vec::new()) };
+    let ids: BTreeSet<String> =
+        serde_json::from_str(raw).map_err(|_why| "taskIds must be an array of strings")?;
+    if ids.len() > MOST_URIS {
+        return Err("at most 1000 tasks can be listened to on one stream");
+    }
+    Ok(ids.into_iter().collect())
+}
+
 /// `_meta` with the id of the listen request, same type.
 fn subscription(id: &Id) -> String {
     let mut inner = Text::object();
@@ -99,7 +122,7 @@ fn subscription(id: &Id) -> String {
     inner.close()
 }
 
-fn acknowledgement(id: &Id, agreed: Changes, uris: &[&str]) -> String {
+fn acknowledgement(id: &Id, agreed: Changes, (uris, tasks): (&[&str], &[&str])) -> String {
     let mut filter = serde_json::Map::new();
     let rows = [
         (agreed.tools, "toolsListChanged"),
@@ -111,6 +134,9 @@ fn acknowledgement(id: &Id, agreed: Changes, uris: &[&str]) -> String {
     }
     if !uris.is_empty() {
         filter.insert("resourceSubscriptions".to_owned(), json!(uris));
+    }
+    if !tasks.is_empty() {
+        filter.insert("taskIds".to_owned(), json!(tasks));
     }
     let mut params = Text::object();
     params.member("_meta", &subscription(id));
@@ -138,6 +164,14 @@ fn update(id: &Id, uri: &str) -> String {
     request(None, notification::UPDATED, &params.close())
 }
 
+/// The state of a task, as a message of this stream.
+fn state(id: &Id, params: &str) -> Option<String> {
+    let params = Object::open(params)?;
+    let inner = params.object("_meta").unwrap_or_default();
+    let inner = Edit::new().set(meta::SUBSCRIPTION_ID, id.as_json()).apply(&inner);
+    Some(request(None, notification::TASK, &Edit::new().set("_meta", inner).apply(&params)))
+}
+
 type Update = Pin<Box<dyn Future<Output = (String, Updates)> + Send>>;
 
 /// Waits for the next update of one resource.
@@ -153,6 +187,7 @@ struct Listening {
     shared: Arc<Shared>,
     subscription: Subscription,
     updates: FuturesUnordered<Update>,
+    tasks: SelectAll<States>,
     id: Id,
     until: Option<i64>,
 }
@@ -173,6 +208,10 @@ impl Listening {
             Some((uri, watching)) = this.updates.next() => {
                 let message = encode_event(None, &update(&this.id, &uri));
                 this.updates.push(next_update((uri, watching)));
+                Some((message, Some(this)))
+            }
+            Some(params) = this.tasks.next() => {
+                let message = state(&this.id, &params).map_or_else(Bytes::new, |text| encode_event(None, &text));
                 Some((message, Some(this)))
             }
         }

@@ -94,7 +94,7 @@ impl Parked {
         while let Some(event) = self.reply.next().await {
             match event {
                 Event::Inquiry(inquiry) => self.add(inquiry),
-                Event::Log(..) | Event::Paused(_) => {}
+                Event::Log(..) | Event::Paused(_) | Event::Task(_) => {}
                 Event::Progress(_) => {
                     self.early.clear();
                     self.early.push_back(event);

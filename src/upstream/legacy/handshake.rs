@@ -166,7 +166,7 @@ fn opened(
     Some(Opened {
         session: Session::new(session, line, revision),
         revision,
-        offer: Offer::read(result.get("capabilities").unwrap_or("{}")),
+        offer: Offer::of_sessions(result.get("capabilities").unwrap_or("{}")),
         instructions: result.text("instructions").filter(|text| !text.is_empty()),
     })
 }

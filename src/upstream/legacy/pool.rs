@@ -5,8 +5,8 @@
 //! a new one. A session that nobody wants any more when its opening ends is ended at once. An upstream that gives no
 //! session id has nothing to share: everybody uses the session of Weir's own listing.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use dashmap::DashMap;
@@ -68,6 +68,8 @@ pub(in crate::upstream) struct Pool {
     chores: Chores,
     tasks: TaskGroup,
     slots: DashMap<Key, Slot>,
+    /// What is declared in the session of Weir's own listing.
+    listing: Mutex<String>,
     numbers: AtomicU64,
     has_ids: AtomicBool,
     is_reopened: AtomicBool,
@@ -168,6 +170,7 @@ impl Pool {
             chores,
             tasks,
             slots: DashMap::new(),
+            listing: Mutex::new(LISTING_CAPABILITIES.to_owned()),
             numbers: AtomicU64::new(0),
             has_ids: AtomicBool::new(true),
             is_reopened: AtomicBool::new(false),
@@ -194,7 +197,8 @@ impl Pool {
     }
 
     /// Takes a session that was opened elsewhere as that of Weir's own listing; an older one is ended.
-    pub(in crate::upstream) fn adopt(&self, session: Session) {
+    pub(in crate::upstream) fn adopt(&self, session: Session, listing: String) {
+        *self.listing.lock().unwrap_or_else(PoisonError::into_inner) = listing;
         self.has_ids.store(session.is_distinct(), Ordering::Relaxed);
         let (_, state) = watch::channel(Opening::Ready(Arc::new(session)));
         let slot = Slot { number: self.numbers.fetch_add(1, Ordering::Relaxed), state };
@@ -351,7 +355,9 @@ impl Pool {
                 place.insert(Slot { number, state: state.clone() });
                 let pool = Arc::clone(self);
                 let capabilities = match (key, abilities) {
-                    (Key::Listing, _) | (_, None) => LISTING_CAPABILITIES.to_owned(),
+                    (Key::Listing, _) | (_, None) => {
+                        self.listing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+                    }
                     (Key::Shared, _) => NO_CAPABILITIES.to_owned(),
                     (Key::Client(_) | Key::Principal(..) | Key::Call(_), Some(abilities)) => {
                         abilities.to_json()

@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 use super::handshake::Carriage;
 use super::line::Held;
 use crate::protocol::{Revision, headers};
-use crate::upstream::http::Destination;
+use crate::upstream::chores::{self, Chore};
+use crate::upstream::http::{Destination, Http};
 
 /// The longest session id that is taken.
 const LONGEST_ID: usize = 4096;
@@ -63,6 +64,14 @@ impl Session {
             lowering: Semaphore::new(1),
             used: Mutex::new(Instant::now()),
             stream_settled: watch::Sender::new(false),
+        }
+    }
+
+    /// Ends it, where another one is used instead.
+    pub(in crate::upstream) async fn give_back(&self, http: &Http) {
+        self.end();
+        if self.has_id {
+            chores::done(http, Chore::Delete(self.head())).await;
         }
     }
 

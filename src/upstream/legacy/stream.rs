@@ -109,6 +109,7 @@ impl Hearer<'_> {
             (Self::Weir(_), notification::UPDATED) => peer.updated(&Key::Listing, &params),
             (Self::Party(party), notification::UPDATED) => peer.updated(party.key(), &params),
             (Self::Party(party), notification::MESSAGE) => logged(party, params),
+            (Self::Party(party), notification::TASK_STATUS) => turned(party, params),
             (Self::Weir(_) | Self::Party(_), _) => {}
         }
     }
@@ -123,7 +124,7 @@ impl Hearer<'_> {
             return peer.pool.chores().add(Chore::Post(lease.session().destination(), reply));
         };
         if let Some(inquiry) = peer.pool.desk(lease.session()).take(asked, Some(abilities))
-            && to.try_send(Event::Inquiry(inquiry)).is_err()
+            && !to.say(Event::Inquiry(inquiry))
         {
             // The question is refused by being dropped.
             tracing::debug!("a client that stands by takes no more questions");
@@ -135,9 +136,18 @@ impl Hearer<'_> {
 fn logged(party: &Party, params: String) {
     let level = Object::open(&params).and_then(|params| LogLevel::parse(&params.text("level")?));
     if let (Some(to), Some(level)) = (party.stander(), level)
-        && to.try_send(Event::Log(level, params)).is_err()
+        && !to.say(Event::Log(level, params))
     {
         tracing::debug!("a client that stands by takes no more log messages");
+    }
+}
+
+/// A task of the session stands differently.
+fn turned(party: &Party, params: String) {
+    if let Some(to) = party.stander()
+        && !to.say(Event::Task(params))
+    {
+        tracing::debug!("a client that stands by takes no more news of tasks");
     }
 }
 

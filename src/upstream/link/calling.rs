@@ -96,6 +96,7 @@ async fn attempts(
     let mut repeated = false;
     loop {
         let peer = shared.peer()?;
+        call.caller.abilities = peer.reduced(&call.caller);
         let listings = shared.facts.borrow().listings;
         let miss = match peer
             .attempt(Audience { call: &call, emitter, pace, changed: &shared.wishes.changed })

@@ -11,13 +11,13 @@ use tokio::sync::{Notify, mpsc, watch};
 use super::clock::Clock;
 use crate::catalog::Inventory;
 use crate::config::Upstream;
-use crate::exchange::{Caller, Event, Failure, Lost, Reason, SessionKey};
+use crate::exchange::{Caller, Failure, Lost, Reason, SessionKey};
 use crate::upstream::fault::Fault;
 use crate::upstream::gate::Gate;
 use crate::upstream::legacy::Key;
-use crate::upstream::peer::Peer;
+use crate::upstream::peer::{Peer, TaskNews};
 use crate::upstream::status::{LastError, Status};
-use crate::upstream::wishes::{Want, Watching, Wishes};
+use crate::upstream::wishes::{Said, Stander, Want, Watching, Wishes};
 
 /// What the keeper knows of the upstream. Written by it alone.
 #[derive(Debug, Clone)]
@@ -168,13 +168,21 @@ impl Shared {
     pub(super) fn watch(&self, uri: &str, caller: &Caller) -> Option<Watching> {
         let peer = self.facts.borrow().peer.clone()?;
         let key = peer.offer().subscribe.then(|| peer.watching(caller))?;
-        Some(self.wishes.watch(key, &caller.abilities, uri))
+        Some(self.wishes.watch(key, &peer.reduced(caller), uri))
     }
 
     /// Stands by for a client that has a session of its own with the upstream.
-    pub(super) fn stand(&self, caller: &Caller, to: &mpsc::Sender<Event>) -> Option<Want> {
+    pub(super) fn stand(&self, caller: &Caller, to: &mpsc::Sender<Said>) -> Option<Want> {
         let key = Key::of(caller, self.upstream.sessions).filter(|key| matches!(key, Key::Client(_)))?;
-        Some(self.wishes.stand(key, &caller.abilities, to.clone()))
+        let peer = self.facts.borrow().peer.clone();
+        let abilities = peer.map_or_else(|| caller.abilities.clone(), |peer| peer.reduced(caller));
+        let stander = Stander::new(self.upstream.name.clone(), to.clone());
+        Some(self.wishes.stand(key, &abilities, stander))
+    }
+
+    /// The raw states of these tasks, as they come.
+    pub(super) fn follow(&self, ids: &[String]) -> Option<TaskNews> {
+        self.facts.borrow().peer.as_ref()?.follow(ids)
     }
 
     pub(super) fn roots_changed(&self, session: SessionKey) {

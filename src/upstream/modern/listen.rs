@@ -15,14 +15,13 @@ use crate::jsonrpc::{Id, Object, RpcError, Text};
 use crate::protocol::{ListKind, Method, Offer, code, notification};
 use crate::upstream::announce::{Announcer, Hearing};
 use crate::upstream::backoff;
-use crate::upstream::capabilities::LISTING_CAPABILITIES;
 use crate::upstream::conversation::{Conversation, Told};
 use crate::upstream::fault::Fault;
 use crate::upstream::messages::Messages;
 use crate::upstream::reading::{Incoming, read};
 
 /// A stream that lived so long was a good one: the next one is not held back for older failures.
-const GOOD: Duration = Duration::from_secs(30);
+pub(super) const GOOD: Duration = Duration::from_secs(30);
 /// How long the acknowledgement may take.
 const ACKNOWLEDGED: Duration = Duration::from_secs(10);
 
@@ -121,7 +120,7 @@ pub(super) async fn open(peer: &Peer, params: &str) -> Result<Stream, Ended> {
         revision: peer.leg.revision,
         method: Method::Listen,
         params,
-        capabilities: LISTING_CAPABILITIES,
+        capabilities: &peer.listing,
         mirrored: &[],
     };
     let answered = peer.leg.send(&talk, &outgoing).await.map_err(|_fault| Ended::Failed)?;

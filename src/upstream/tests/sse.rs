@@ -266,7 +266,7 @@ async fn questions_and_log_messages_on_a_line_belong_to_the_call_that_began_last
         () = said => unreachable!("it goes on"),
         () = tokio::time::sleep(Duration::from_secs(10)) => panic!("nothing is heard"),
     };
-    assert!(matches!(heard, Event::Log(LogLevel::Error, _)));
+    assert!(matches!(heard, (_, Event::Log(LogLevel::Error, _))));
 }
 
 #[tokio::test]

@@ -55,7 +55,7 @@ async fn heard(watching: &mut Watching) {
 }
 
 async fn next(standing: &mut Standing) -> Event {
-    tokio::time::timeout(PATIENCE, standing.next()).await.expect("an event")
+    tokio::time::timeout(PATIENCE, standing.next()).await.expect("an event").1
 }
 
 #[tokio::test]
@@ -220,7 +220,14 @@ async fn one_principal_has_at_most_eight_sets_of_abilities_at_once() {
     let fixture = Fixture::start(legacy).await;
     fixture.up().await;
     for number in 0..12 {
-        let abilities = Abilities { extensions: [format!("x/{number}")].into(), ..Abilities::default() };
+        let has = |bit: u32| number & (1 << bit) != 0;
+        let abilities = Abilities {
+            sampling: has(0),
+            roots: has(1),
+            elicitation_form: has(2),
+            elicitation_url: has(3),
+            ..Abilities::default()
+        };
         let caller = Caller { session: None, abilities, ..client(1) };
         fixture.result(Call { caller, ..call("echo", "{}") }).await;
     }

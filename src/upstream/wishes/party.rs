@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
-use crate::exchange::Event;
+use super::Stander;
 use crate::protocol::Abilities;
 use crate::upstream::legacy::Key;
 
@@ -22,7 +22,7 @@ pub(in crate::upstream) struct Party {
 struct Wanted {
     resources: BTreeMap<String, Resource>,
     /// Who stands by, the latest last.
-    stands: Vec<(u64, mpsc::Sender<Event>)>,
+    stands: Vec<(u64, Stander)>,
     numbers: u64,
     calls: usize,
 }
@@ -70,7 +70,7 @@ impl Party {
     }
 
     /// Where what belongs to no call goes: to the client that stands by, the latest where there are several.
-    pub(in crate::upstream) fn stander(&self) -> Option<mpsc::Sender<Event>> {
+    pub(in crate::upstream) fn stander(&self) -> Option<Stander> {
         self.now().stands.last().map(|(_, to)| to.clone())
     }
 
@@ -115,7 +115,7 @@ impl Party {
         is_last
     }
 
-    pub(super) fn stand(&self, to: mpsc::Sender<Event>) -> u64 {
+    pub(super) fn stand(&self, to: Stander) -> u64 {
         let number = {
             let mut wanted = self.now();
             wanted.numbers += 1;

@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::{Party, Wishes};
 use crate::exchange::Event;
+use crate::names::UpstreamName;
 
 /// So much may wait for a client that stands by. What comes on top of it is lost; questions are refused.
 const WAITING: usize = 64;
@@ -85,27 +86,49 @@ impl Watching {
     }
 }
 
+/// What an upstream says outside of calls.
+pub(in crate::upstream) type Said = (UpstreamName, Event);
+
+/// A client that stands by at one upstream.
+#[derive(Debug, Clone)]
+pub(in crate::upstream) struct Stander {
+    upstream: UpstreamName,
+    to: mpsc::Sender<Said>,
+}
+
+impl Stander {
+    pub(in crate::upstream) fn new(upstream: UpstreamName, to: mpsc::Sender<Said>) -> Self {
+        Self { upstream, to }
+    }
+
+    /// Says something to it. False where too much waits for it already: what was to be said is lost then.
+    pub(in crate::upstream) fn say(&self, event: Event) -> bool {
+        self.to.try_send((self.upstream.clone(), event)).is_ok()
+    }
+}
+
 /// What upstreams say to a client that stands by, outside of its calls.
 #[derive(Debug)]
 pub struct Standing {
-    events: mpsc::Receiver<Event>,
+    events: mpsc::Receiver<Said>,
     _wants: Vec<Want>,
 }
 
 impl Standing {
     /// Stands by at these upstreams.
-    pub(in crate::upstream) fn new(stand: impl FnOnce(&mpsc::Sender<Event>) -> Vec<Want>) -> Self {
+    pub(in crate::upstream) fn new(stand: impl FnOnce(&mpsc::Sender<Said>) -> Vec<Want>) -> Self {
         let (to, events) = mpsc::channel(WAITING);
         Self { _wants: stand(&to), events }
     }
 
-    /// The next question ([`Event::Inquiry`]) or log message ([`Event::Log`]). Never ends.
+    /// The next question ([`Event::Inquiry`]), log message ([`Event::Log`]) or news of a task ([`Event::Task`]), and who
+    /// says it. Never ends.
     ///
     /// # Cancel safety
     /// Safe: what was not returned is returned next time.
-    pub async fn next(&mut self) -> Event {
+    pub async fn next(&mut self) -> (UpstreamName, Event) {
         match self.events.recv().await {
-            Some(event) => event,
+            Some(said) => said,
             None => std::future::pending().await,
         }
     }

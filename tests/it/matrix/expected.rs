@@ -1,4 +1,4 @@
-//! What is expected of each cell: it works, the protocol rules it out, or this version does not carry it yet.
+//! What is expected of each cell: it works, or the protocol rules it out.
 
 use super::Pair;
 use super::feature::Feature;
@@ -10,8 +10,6 @@ pub(super) enum Expected {
     Works,
     /// The protocol has no way for it; the clause.
     Impossible(&'static str),
-    /// This version does not carry it.
-    NotYet(&'static str),
 }
 
 impl Expected {
@@ -33,7 +31,7 @@ const fn rule(features: &'static [Feature], when: fn(Pair) -> bool, expected: Ex
 }
 
 /// The first rule that fits decides; what no rule names works.
-const RULES: [Rule; 5] = [
+const RULES: [Rule; 4] = [
     rule(
         &[Feature::ElicitForm],
         |pair| pair.older() < "2025-06-18",
@@ -58,7 +56,6 @@ const RULES: [Rule; 5] = [
              change 6)",
         ),
     ),
-    rule(&[Feature::Task], |_| true, Expected::NotYet("tasks are not in this version")),
 ];
 
 /// What is expected of a cell.

@@ -10,8 +10,7 @@ const HEAD: &str = "# Which client reaches which upstream with what
 Every cell is run by `cargo test` (`tests/it/matrix.rs`) through the built program: a client of one revision, an upstream
 of another, a feature. The test fails when a cell changes, and writes this page with `WEIR_UPDATE=1`.
 
-*yes*: it works. *–*: the protocol rules it out. *not yet*: this version does not carry it. The numbers lead to the
-reasons at the end. 2024-11-05 is spoken over HTTP+SSE, the later revisions over Streamable HTTP.
+*yes*: it works. *–*: the protocol rules it out. The numbers lead to the reasons at the end. 2024-11-05 is spoken over HTTP+SSE, the later revisions over Streamable HTTP.
 ";
 
 /// Writes the page, or fails the test where the one in the repository differs.
@@ -48,16 +47,12 @@ fn text() -> String {
 
 /// The words of a cell, with the number of its reason.
 fn cell(expected: Expected, reasons: &mut Vec<&'static str>) -> String {
-    let (word, reason) = match expected {
-        Expected::Works => return "yes".to_owned(),
-        Expected::Impossible(reason) => ("–", reason),
-        Expected::NotYet(reason) => ("not yet", reason),
-    };
+    let Expected::Impossible(reason) = expected else { return "yes".to_owned() };
     if !reasons.contains(&reason) {
         reasons.push(reason);
     }
     let place = reasons.iter().take_while(|known| **known != reason).count();
-    format!("{word} ({})", place + 1)
+    format!("– ({})", place + 1)
 }
 
 /// A sentence of a phrase.

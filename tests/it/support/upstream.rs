@@ -147,6 +147,12 @@ impl Fake {
         self
     }
 
+    /// It has an extension with these raw settings.
+    pub(crate) fn extension(mut self, name: &str, settings: &str) -> Self {
+        self.goods.extension = Some((name.to_owned(), settings.to_owned()));
+        self
+    }
+
     /// It sends no log messages.
     pub(crate) fn without_logging(mut self) -> Self {
         self.goods.logs = false;

@@ -113,6 +113,7 @@ impl Ask {
         let name = match self.method.as_str() {
             "tools/call" | "prompts/get" => json::text(params, &["name"]),
             "resources/read" => json::text(params, &["uri"]),
+            "tasks/get" | "tasks/update" | "tasks/cancel" => json::text(params, &["taskId"]),
             _ => None,
         };
         match name {

@@ -123,7 +123,7 @@ fn on_stream(plan: &Plan, request: &Request, wire: &mut Wire<'_>) {
 }
 
 /// Waits for the answer to a question; `None` where the call is given up before.
-fn answer(key: &str, id: u64, request: &Request, wire: &mut Wire<'_>) -> Option<String> {
+pub(super) fn answer(key: &str, id: u64, request: &Request, wire: &mut Wire<'_>) -> Option<String> {
     loop {
         if let Some(answer) = wire.shared.take_answer(key, id) {
             return Some(answer);

@@ -15,6 +15,8 @@ pub(super) struct Goods {
     pub(super) subscribes: bool,
     pub(super) logs: bool,
     pub(super) tasks: bool,
+    /// Identifier and raw settings.
+    pub(super) extension: Option<(String, String)>,
 }
 
 /// The definition of a prompt with two optional arguments.
@@ -47,6 +49,7 @@ impl Goods {
             subscribes: false,
             logs: true,
             tasks: false,
+            extension: None,
         }
     }
 
@@ -68,11 +71,20 @@ impl Goods {
         if self.completes && revision > "2024-11-05" {
             members.push("\"completions\":{}".to_owned());
         }
+        let mut extensions: Vec<String> = Vec::new();
         if self.tasks {
-            members.push(match revision {
-                "2025-11-25" => "\"tasks\":{\"requests\":{\"tools\":{\"call\":{}}}}".to_owned(),
-                _ => "\"extensions\":{\"io.modelcontextprotocol/tasks\":{}}".to_owned(),
-            });
+            match revision {
+                "2025-11-25" => members.push(
+                    "\"tasks\":{\"list\":{},\"cancel\":{},\"requests\":{\"tools\":{\"call\":{}}}}".to_owned(),
+                ),
+                _ => extensions.push("\"io.modelcontextprotocol/tasks\":{}".to_owned()),
+            }
+        }
+        if let Some((name, settings)) = &self.extension {
+            extensions.push(format!("{}:{settings}", json::quote(name)));
+        }
+        if !extensions.is_empty() {
+            members.push(format!("\"extensions\":{{{}}}", extensions.join(",")));
         }
         format!("{{{}}}", members.join(","))
     }

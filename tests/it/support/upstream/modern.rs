@@ -79,7 +79,8 @@ fn mismatch(shared: &Shared, request: &Request) -> Option<String> {
     let body_version = json::text(&request.body, &["params", "_meta", VERSION]);
     let mut wanted = vec![("mcp-protocol-version".to_owned(), body_version)];
     wanted.push(("mcp-method".to_owned(), Some(request.method())));
-    let named = matches!(request.method().as_str(), "tools/call" | "prompts/get" | "resources/read");
+    let named = ["tools/call", "prompts/get", "resources/read", "tasks/get", "tasks/update", "tasks/cancel"];
+    let named = named.contains(&request.method().as_str());
     wanted.push(("mcp-name".to_owned(), named.then(|| request.name())));
     wanted.extend(mirrored(shared, request));
     for (name, value) in wanted {

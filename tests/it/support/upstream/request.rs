@@ -48,10 +48,10 @@ impl Request {
         json::text(&self.body, &["method"]).unwrap_or_default()
     }
 
-    /// The tool, prompt or URI that it names.
+    /// The tool, prompt, URI or task that it names.
     pub(crate) fn name(&self) -> String {
         let member = |name| json::text(&self.body, &["params", name]);
-        member("name").or_else(|| member("uri")).unwrap_or_default()
+        member("name").or_else(|| member("uri")).or_else(|| member("taskId")).unwrap_or_default()
     }
 
     /// The exact text of a member.

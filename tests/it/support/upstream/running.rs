@@ -148,6 +148,16 @@ impl Upstream {
         self.shared.update(uri);
     }
 
+    /// How many standing streams of clients it holds, that of the gateway's own listing aside.
+    pub(crate) fn standing(&self) -> usize {
+        self.shared.standing_streams().saturating_sub(1)
+    }
+
+    /// A task stands differently, and those who listen are told.
+    pub(crate) fn turn_task(&self, id: &str, status: &str) {
+        self.shared.turn(id, status);
+    }
+
     /// How many subscriptions to a resource there are that can be told of an update.
     pub(crate) fn subscriptions(&self, uri: &str) -> usize {
         self.shared.subscriptions(uri)

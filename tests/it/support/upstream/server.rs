@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::goods::Goods;
 use super::standing::Standing;
+use super::task::Task;
 use super::{Fake, Gone, Request, Script, Sessions, Wire, asking, goods, legacy, modern, sse, task, tools};
 use crate::support::http::{Body, Head};
 use crate::support::{Side, json};
@@ -47,6 +48,8 @@ pub(super) struct State {
     pub(super) answers: HashMap<(String, String), String>,
     /// Resource subscriptions of legacy sessions: session and URI.
     pub(super) subscriptions: Vec<(String, String)>,
+    /// Tasks, by id.
+    pub(super) tasks: BTreeMap<String, Task>,
     sockets: Vec<TcpStream>,
 }
 
@@ -74,6 +77,7 @@ impl Shared {
             stateless_counter: 0,
             answers: HashMap::new(),
             subscriptions: Vec::new(),
+            tasks: BTreeMap::new(),
             sockets: Vec::new(),
         };
         Self {

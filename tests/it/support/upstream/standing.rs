@@ -42,6 +42,12 @@ impl Standing {
         self.wish.as_ref().is_none_or(|wish| wish[format!("{kind}ListChanged")] == true)
     }
 
+    /// Whether it wants to hear of this task; `None` where it is told of everything of its session.
+    pub(super) fn wants_task(&self, id: &str) -> Option<bool> {
+        let all = self.wish.as_ref()?["taskIds"].as_array().cloned().unwrap_or_default();
+        Some(all.iter().any(|one| one == id))
+    }
+
     fn wants_uri(&self, uri: &str) -> Option<bool> {
         let all = self.wish.as_ref()?["resourceSubscriptions"].as_array().cloned().unwrap_or_default();
         Some(all.iter().any(|one| one == uri))
@@ -145,6 +151,13 @@ impl Shared {
         }
     }
 
+    /// How many standing streams live.
+    pub(super) fn standing_streams(&self) -> usize {
+        let mut state = self.state();
+        state.standing.retain(|stream| stream.tell(Order::Look));
+        state.standing.len()
+    }
+
     /// Takes or ends a subscription of a legacy session; whether the request was that.
     pub(super) fn subscribe(&self, request: &Request, wire: &mut Wire<'_>) -> bool {
         let key = (request.session().unwrap_or_default().to_owned(), request.name());
@@ -168,6 +181,7 @@ impl Shared {
             "promptsListChanged" => !goods.prompts.is_empty(),
             "resourcesListChanged" => !goods.resources.is_empty() || !goods.templates.is_empty(),
             "resourceSubscriptions" => goods.subscribes,
+            "taskIds" => goods.tasks,
             _ => false,
         };
         let wishes = wish.as_object().cloned().unwrap_or_default();
