@@ -6,6 +6,7 @@
 //! belongs to at most one item of its kind.
 
 mod build;
+mod claims;
 mod definition;
 mod inventory;
 mod item;

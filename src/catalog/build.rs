@@ -1,8 +1,9 @@
 //! From inventories to the catalog. Pure.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::claims::Claims;
 use super::item::hash;
 use super::{Catalog, Entry, Inventories, Item, LeftOut};
 use crate::config::{Config, Upstream};
@@ -16,6 +17,8 @@ struct Candidate<'c> {
     position: usize,
     entry: &'c Arc<Entry>,
     published: Published,
+    /// Whether its upstream has given up its place in the lists.
+    is_withdrawn: bool,
 }
 
 impl Candidate<'_> {
@@ -37,10 +40,12 @@ pub fn build(config: &Config, inventories: &Inventories) -> Catalog {
             catalog.left_out.extend(left_out);
         }
     }
-    for kind in ListKind::ALL {
+    let mut claims = Claims::default();
+    // Resources first: a tool may name one as its user interface.
+    for kind in [ListKind::Resources, ListKind::Templates, ListKind::Prompts, ListKind::Tools] {
         let candidates = candidates(config, inventories, kind);
-        let candidates = told_apart(kind, candidates);
-        let (items, lost) = settle(kind, &candidates);
+        let candidates = told_apart(kind, candidates, &mut claims);
+        let (items, lost) = settle(kind, &candidates, &mut claims);
         catalog.left_out.extend(lost);
         catalog.put(kind, items);
     }
@@ -50,10 +55,9 @@ pub fn build(config: &Config, inventories: &Inventories) -> Catalog {
 fn candidates<'c>(config: &'c Config, inventories: &'c Inventories, kind: ListKind) -> Vec<Candidate<'c>> {
     let mut all = Vec::new();
     for (position, upstream) in config.upstreams.iter().enumerate() {
-        let Some(inventory) = inventories.get(&upstream.name).and_then(|presence| presence.inventory())
-        else {
-            continue;
-        };
+        let Some(presence) = inventories.get(&upstream.name) else { continue };
+        let Some(inventory) = presence.claims() else { continue };
+        let is_withdrawn = presence.inventory().is_none();
         let entries: Vec<&Arc<Entry>> = inventory
             .list(kind)
             .iter()
@@ -65,6 +69,7 @@ fn candidates<'c>(config: &'c Config, inventories: &'c Inventories, kind: ListKi
             position,
             entry,
             published,
+            is_withdrawn,
         }));
     }
     all
@@ -85,26 +90,32 @@ fn publish(config: &Config, upstream: &Upstream, kind: ListKind, entries: &[&Arc
     }
 }
 
-/// URIs that two upstreams publish: that of the later one in the file gets its label. A claim lasts while the upstream
-/// offers it, also while it is lost.
-fn told_apart(kind: ListKind, mut candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+/// URIs that two upstreams publish: that of the later one in the file gets its label.
+fn told_apart<'c>(
+    kind: ListKind,
+    mut candidates: Vec<Candidate<'c>>,
+    claims: &mut Claims<'c>,
+) -> Vec<Candidate<'c>> {
     match kind {
         ListKind::Tools | ListKind::Prompts => return candidates,
         ListKind::Resources | ListKind::Templates => {}
     }
-    let mut owners: HashMap<&str, &UpstreamName> = HashMap::new();
     for candidate in &mut candidates {
         let upstream = &candidate.upstream.name;
-        let owner = *owners.entry(candidate.entry.local.as_str()).or_insert(upstream);
-        if owner != upstream {
+        if !claims.claim(candidate.entry.local.as_str(), upstream) {
             candidate.published = Published::marked(&candidate.entry.local, upstream);
         }
     }
     candidates
 }
 
-/// Gives each name to one candidate; the others are left out.
-fn settle(kind: ListKind, candidates: &[Candidate<'_>]) -> (Vec<Arc<Item>>, Vec<(UpstreamName, LeftOut)>) {
+/// Gives each name to one candidate; the others are left out. That of an upstream without a place keeps its name from
+/// the others and is not published.
+fn settle<'c>(
+    kind: ListKind,
+    candidates: &[Candidate<'c>],
+    claims: &mut Claims<'c>,
+) -> (Vec<Arc<Item>>, Vec<(UpstreamName, LeftOut)>) {
     let mut winners: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, candidate) in candidates.iter().enumerate() {
         let name = candidate.published.name.as_str();
@@ -114,24 +125,29 @@ fn settle(kind: ListKind, candidates: &[Candidate<'_>]) -> (Vec<Arc<Item>>, Vec<
         }
     }
     let mut items = Vec::with_capacity(winners.len());
-    let mut lost = Vec::new();
+    let mut left_out = Vec::new();
     for (index, candidate) in candidates.iter().enumerate() {
         let name = candidate.published.name.as_str();
         let winner = winners.get(name).copied().unwrap_or(index);
-        if winner == index {
-            items.push(Arc::new(item(kind, candidate)));
+        let raw = definition(kind, candidate, claims);
+        if candidate.is_withdrawn {
             continue;
         }
-        let holder = candidates.get(winner).map_or("", |held| held.upstream.name.as_str());
-        let reason = format!("the name {name} belongs to upstream {holder}");
+        if winner == index {
+            items.push(Arc::new(item(kind, candidate, raw)));
+            continue;
+        }
+        let holder = candidates.get(winner);
+        let lost = if holder.is_some_and(|held| held.is_withdrawn) { ", which is lost" } else { "" };
+        let holder = holder.map_or("", |held| held.upstream.name.as_str());
+        let reason = format!("the name {name} belongs to upstream {holder}{lost}");
         let name = candidate.entry.local.as_str().chars().take(128).collect();
-        lost.push((candidate.upstream.name.clone(), LeftOut { name, reason }));
+        left_out.push((candidate.upstream.name.clone(), LeftOut { name, reason }));
     }
-    (items, lost)
+    (items, left_out)
 }
 
-fn item(kind: ListKind, candidate: &Candidate<'_>) -> Item {
-    let raw = definition(kind, candidate);
+fn item(kind: ListKind, candidate: &Candidate<'_>, raw: Arc<str>) -> Item {
     let output = (kind == ListKind::Tools).then(|| Object::open(&raw)).flatten();
     let has_output = output.as_ref().is_some_and(|tool| tool.get("outputSchema").is_some());
     let object_typed = output
@@ -153,10 +169,13 @@ fn item(kind: ListKind, candidate: &Candidate<'_>) -> Item {
     }
 }
 
-/// The definition as clients get it: the upstream's bytes with the published name.
-fn definition(kind: ListKind, candidate: &Candidate<'_>) -> Arc<str> {
+/// The definition as clients get it: the upstream's bytes with the published name, and that of its user interface.
+fn definition<'c>(kind: ListKind, candidate: &Candidate<'c>, claims: &mut Claims<'c>) -> Arc<str> {
     let published = candidate.published.name.as_str();
-    let raw = &candidate.entry.raw;
+    let interface = (kind == ListKind::Tools)
+        .then(|| claims.interface(&candidate.entry.raw, &candidate.upstream.name))
+        .flatten();
+    let raw = &interface.map_or_else(|| Arc::clone(&candidate.entry.raw), Arc::from);
     let Some(object) = Object::open(raw) else { return Arc::clone(raw) };
     if candidate.published.full.is_none() && candidate.entry.local.as_str() == published {
         return Arc::clone(raw);

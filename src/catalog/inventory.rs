@@ -151,10 +151,22 @@ pub enum Presence {
         trouble: Trouble,
         /// What it offered last, while `withdraw_after` has not passed; its place in the lists is kept.
         last: Option<Arc<Inventory>>,
+        /// What it offered last, however long ago: its names stay taken.
+        claims: Option<Arc<Inventory>>,
     },
 }
 
 impl Presence {
+    /// What it takes names with, whether or not clients see any of it.
+    #[must_use]
+    pub fn claims(&self) -> Option<&Arc<Inventory>> {
+        match self {
+            Self::Connecting { .. } => None,
+            Self::Up { inventory } => Some(inventory),
+            Self::Down { claims, .. } => claims.as_ref(),
+        }
+    }
+
     /// What clients see of it.
     #[must_use]
     pub fn inventory(&self) -> Option<&Arc<Inventory>> {

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Catalog, Entry, Inventories, Inventory, Presence, build};
+use jiff::Timestamp;
+
+use super::{Catalog, Entry, Inventories, Inventory, Presence, Trouble, build};
 use crate::config::{Config, Process, read_text};
 use crate::names::LocalName;
 use crate::protocol::{ListKind, Offer, Revision};
@@ -99,6 +101,47 @@ fn allow_deny_and_rename_use_the_upstreams_own_names() {
     let catalog = build(&config(text), &inventories(&[("a", tools)]));
     assert_eq!(names(&catalog), ["a__get_it", "a__new"]);
     assert_eq!(catalog.list(ListKind::Tools)[1].local(), "old");
+}
+
+#[test]
+fn names_of_a_lost_upstream_stay_taken() {
+    let text = "upstreams:\n  b: { url: http://127.0.0.1:1/mcp, namespace: x }\n  a: { url: http://127.0.0.1:2/mcp, namespace: \"\" }\n";
+    let (short, long) = (
+        r#"{"name":"t","inputSchema":{"type":"object"}}"#,
+        r#"{"name":"x__t","inputSchema":{"type":"object"}}"#,
+    );
+    let Presence::Up { inventory } = up(&[short]) else { panic!("it is up") };
+    let lost = |last: bool| {
+        let trouble = Trouble { label: "ended", text: String::new(), since: Timestamp::now() };
+        let claims = Some(Arc::clone(&inventory));
+        Presence::Down { trouble, last: claims.clone().filter(|_| last), claims }
+    };
+    for (presence, published) in [(lost(true), &["x__t"][..]), (lost(false), &[])] {
+        let catalog = build(&config(text), &inventories(&[("b", presence), ("a", up(&[long]))]));
+        assert_eq!(names(&catalog), published);
+        let (upstream, left) = &catalog.left_out[0];
+        assert!(upstream.as_str() == "a" && left.reason.contains("belongs to upstream b"), "{left:?}");
+    }
+}
+
+#[test]
+fn c081_a_user_interface_that_two_name_is_told_apart_too() {
+    let raw = |place: &str| {
+        format!(r#"{{"name":"t","inputSchema":{{"type":"object"}},"_meta":{{"k":1.0,{place}}}}}"#)
+    };
+    let cases = [
+        (
+            r#""ui":{"resourceUri":"ui://p/main","visibility":["model"]}"#,
+            r#""ui":{"resourceUri":"ui://a+p/main","visibility":["model"]}"#,
+        ),
+        (r#""ui/resourceUri":"ui://p/main""#, r#""ui/resourceUri":"ui://a+p/main""#),
+    ];
+    for (own, published) in cases {
+        let catalog = build(&config(TWO), &inventories(&[("a", up(&[&raw(own)])), ("b", up(&[&raw(own)]))]));
+        let tools = catalog.list(ListKind::Tools);
+        assert!(tools[0].raw.contains(own), "{}", tools[0].raw);
+        assert!(tools[1].raw.contains(published) && tools[1].raw.contains(r#""k":1.0"#), "{}", tools[1].raw);
+    }
 }
 
 #[test]

@@ -77,6 +77,12 @@ pub(super) fn toward(seat: &Seat, memory: &Memory, mut call: Call, target: Targe
     let annotations = item.map_or(&[][..], |item| item.entry.mirrored.as_slice());
     call.mirrored = mirror::outgoing(annotations, params.get("arguments"), &call)?;
     call.params = rewritten(&params, call.method, &target.local, takes_tasks);
+    let mut links = links(seat, &memory.given, &target.upstream, subject);
+    if let Some(links) =
+        links.as_mut().filter(|_| call.method == Method::ResourcesRead && call.name != target.local)
+    {
+        links.resources.push((target.local.clone(), call.name.clone()));
+    }
     let asked = std::mem::replace(&mut call.name, target.local);
     if call.method == Method::TasksResult {
         // It waits until the task has ended.
@@ -90,7 +96,7 @@ pub(super) fn toward(seat: &Seat, memory: &Memory, mut call: Call, target: Targe
         free_output: item.is_some_and(|item| item.free_output),
         shareable: open && upstream.forward_headers.is_empty(),
         read: (call.method == Method::ResourcesRead).then_some(asked),
-        links: links(seat, &memory.given, &target.upstream, subject),
+        links,
         tasks,
     };
     Ok(Plan { upstream: target.upstream, call, progress_token, marks })

@@ -64,7 +64,7 @@ fn what_is_listed_is_found_and_nothing_else() {
 fn a_missing_upstream_is_named_and_makes_the_list_stale() {
     let text = "upstreams: { a: { url: http://127.0.0.1:1/mcp }, b: { url: http://127.0.0.1:2/mcp } }\n";
     let trouble = Trouble { label: "unreachable", text: "no".to_owned(), since: Timestamp::UNIX_EPOCH };
-    let down = Presence::Down { trouble, last: None };
+    let down = Presence::Down { trouble, last: None, claims: None };
     let view = view(&snapshot(text, &[("a", up(&[])), ("b", down)]));
     assert_eq!(
         view.missing.as_deref(),

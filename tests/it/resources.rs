@@ -7,6 +7,7 @@ use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, eras, json as text, p
 
 pairs! {
     c081_uris_survive_the_round_trip, c081_equal_uris_are_told_apart, c081_links_in_results_can_be_read,
+    c081_user_interfaces_of_two_tools_are_told_apart,
     an_unlisted_uri_is_asked_for_in_file_order, contents_pass_byte_for_byte,
     a_template_leads_to_its_owner, what_an_upstream_does_not_find_is_unknown, c134_reads_carry_legal_cache_hints,
     a_read_of_a_lost_upstream_says_so,
@@ -107,6 +108,37 @@ fn c081_links_in_results_can_be_read(pair: Pair) {
         let result = client.call(&format!("{label}__echo"), "{}").result();
         assert_eq!(result["content"][0]["uri"], uri);
         assert_eq!(result["content"][1]["resource"]["uri"], uri);
+        assert_eq!(served(&read(&client, uri)), (label.to_owned(), uri.to_owned()));
+    }
+}
+
+/// A tool with a user interface that no list has, and that it gives when asked.
+fn with_interface(fake: Fake, label: &str) -> Fake {
+    let tool = "{\"name\":\"show\",\"inputSchema\":{\"type\":\"object\"},\
+        \"_meta\":{\"ui\":{\"resourceUri\":\"ui://panel/main\"}}}";
+    let only = resource(&format!("x:{label}"));
+    fake.label(label).with("tools", [tool]).with("resources", [only]).script("resources/read", |request, wire| {
+        if request.name() != "ui://panel/main" {
+            return wire.error("{\"code\":-32602,\"message\":\"Resource not found\"}");
+        }
+        let label = text::quote(&format!("at {}", wire.label()));
+        wire.result(&format!(
+            "{{\"contents\":[{{\"uri\":\"ui://panel/main\",\"text\":{label}}}],\"ttlMs\":0,\"cacheScope\":\"private\"}}"
+        ));
+    })
+}
+
+fn c081_user_interfaces_of_two_tools_are_told_apart(pair: Pair) {
+    let alpha = with_interface(pair.fake(), "alpha").start();
+    let beta = with_interface(pair.fake(), "beta").start();
+    let weir = Proxy::before(&alpha).upstream("beta", &beta).run();
+    let client = pair.client(&weir);
+    let tools = client.tools();
+    for (label, uri) in [("alpha", "ui://panel/main"), ("beta", "ui://beta+panel/main")] {
+        let name = format!("{label}__show");
+        let tool =
+            tools.iter().find(|raw| text::text(raw, &["name"]).as_deref() == Some(&name)).expect("a tool");
+        assert_eq!(text::text(tool, &["_meta", "ui", "resourceUri"]).as_deref(), Some(uri));
         assert_eq!(served(&read(&client, uri)), (label.to_owned(), uri.to_owned()));
     }
 }

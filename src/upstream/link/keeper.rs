@@ -239,7 +239,8 @@ impl Keeper {
             since: self.posts.shared.facts.borrow().since,
         };
         let last = self.last.clone().filter(|_| self.health.keeps_place());
-        self.posts.publisher.publish(Presence::Down { trouble, last });
+        let claims = self.last.clone();
+        self.posts.publisher.publish(Presence::Down { trouble, last, claims });
     }
 
     /// Waits for a reason to list again.

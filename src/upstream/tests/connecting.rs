@@ -134,7 +134,7 @@ async fn a_refused_credential_is_said_and_names_nobody() {
     for status in [401, 403] {
         let fixture = Fixture::start(move |_| text(status, "go away")).await;
         let down = fixture.stands(|presence| matches!(presence, Presence::Down { .. })).await;
-        let Presence::Down { trouble, last } = down else { panic!("{down:?}") };
+        let Presence::Down { trouble, last, .. } = down else { panic!("{down:?}") };
         assert_eq!((trouble.label, last), ("credential", None));
         assert_eq!(fixture.server.count("initialize"), 0, "no other era is tried");
         let lost = fixture.lost(call("echo", "{}")).await;

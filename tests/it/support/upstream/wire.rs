@@ -59,6 +59,11 @@ impl<'a> Wire<'a> {
         Self { apart: true, ..Self::new(socket, request, shared) }
     }
 
+    /// What the server is called.
+    pub(crate) fn label(&self) -> &str {
+        &self.shared.fake.label
+    }
+
     /// Whether the connection may be used for a further request.
     pub(super) fn reusable(&self) -> bool {
         self.stage == Stage::Done
