@@ -124,6 +124,12 @@ impl Abilities {
         reduced
     }
 
+    /// Whether its client can be asked anything.
+    #[must_use]
+    pub fn has_questions(&self) -> bool {
+        self.roots || self.sampling || self.elicitation_form || self.elicitation_url
+    }
+
     /// How a stateless client with these takes tasks, if it does.
     #[must_use]
     pub fn tasking(&self) -> Option<Tasking> {

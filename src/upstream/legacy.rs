@@ -26,9 +26,12 @@ use super::http::{Answered, Destination, Form};
 use super::messages::{Messages, Resume};
 use super::reading::{Incoming, read};
 use super::way::Way;
+use super::wishes::Want;
 use crate::exchange::Reason;
 use crate::jsonrpc::{Edit, Object, Text, request};
-use crate::protocol::{LogLevel, Method, Offer, RESPONSES, Revision, STATE, code, headers, meta, retried};
+use crate::protocol::{
+    Abilities, LogLevel, Method, Offer, RESPONSES, Revision, STATE, code, headers, meta, retried,
+};
 
 pub(super) use attend::attend;
 pub(super) use handshake::{Carriage, Opened, Refused, open};
@@ -67,7 +70,12 @@ impl Peer {
         let key = self.pool.key(&call.caller);
         let party = self.way.wishes.party(&key);
         let lease = self.pool.lease(key, Some(&call.caller.abilities)).await?;
-        if party.is_some_and(|party| party.stander().is_some()) {
+        let stands = party.is_some_and(|party| party.stander().is_some());
+        // What can be asked may be asked on the standing stream as soon as the call has begun.
+        let want = (!stands && call.caller.askable().is_some_and(Abilities::has_questions))
+            .then(|| self.heard(&lease, audience))
+            .flatten();
+        if stands || want.is_some() {
             lease.session().stream_settled().await;
         }
         if let Some(level) = call.log_level.filter(|_| call.log_asked) {
@@ -93,10 +101,14 @@ impl Peer {
         if let Ok(done) = tokio::time::timeout(SHORT, &mut call).await {
             return done;
         }
-        let abilities = &audience.call.caller.abilities;
-        let is_heard = lease.is_of_client() && self.pool.has_streams();
-        let _want = is_heard.then(|| self.way.wishes.call(lease.key().clone(), abilities));
+        let _want = self.heard(lease, audience);
         call.await
+    }
+
+    /// Has the standing stream of the session heard as long as this is held, where there may be one.
+    fn heard(&self, lease: &Lease, audience: Audience<'_>) -> Option<Want> {
+        let is_heard = lease.is_of_client() && self.pool.has_streams();
+        is_heard.then(|| self.way.wishes.call(lease.key().clone(), &audience.call.caller.abilities))
     }
 
     /// The upstream says that a resource was updated.

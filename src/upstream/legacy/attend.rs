@@ -102,6 +102,9 @@ impl Drop for Presence<'_> {
     fn drop(&mut self) {
         if !self.lease.session().has_ended() {
             self.give_up(&BTreeSet::new());
+            if self.lease.is_of_client() {
+                self.lease.session().unsettle_stream();
+            }
         }
     }
 }

@@ -137,6 +137,13 @@ impl Session {
         self.stream_settled.send_replace(true);
     }
 
+    /// Its standing stream is let go: who needs it next waits for it again.
+    pub(super) fn unsettle_stream(&self) {
+        if !self.refuses_streams() {
+            self.stream_settled.send_replace(false);
+        }
+    }
+
     /// Waits for a standing stream, so that what comes on it is not missed, but not for long.
     pub(super) async fn stream_settled(&self) {
         let mut settled = self.stream_settled.subscribe();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{able, answers, ask, force, responses, set_up};
-use crate::support::{CANNOT, Fake, Pair, Proxy, Side, eras, eventually, json, pairs};
+use crate::support::{CANNOT, Fake, Pair, Proxy, Side, eras, eventually, json, pairs, tool};
 
 pairs! { c080_a_client_without_the_capability_is_not_waited_for, a_client_that_takes_json_only_is_asked_nothing }
 
@@ -94,6 +94,26 @@ fn t084_a_question_on_no_calls_stream_is_refused(side: Side) {
     assert!(stream.until_quiet(Duration::from_millis(200)).is_empty(), "no client sees it");
     let talk = client.converse(ask("alpha", "form", "m"));
     assert_eq!(talk.answer.said(), answers([&talk.asked[0].accept()]), "calls can ask all the same");
+}
+
+/// A server that asks beside its call is heard from the first call on, so that the refusal comes at once.
+#[test]
+fn c080_who_has_no_standing_stream_is_not_waited_for() {
+    let alpha =
+        Fake::legacy().with("tools", [tool("beside")]).script("tools/call beside", |request, wire| {
+            if let Some(answer) = wire.ask_beside(request, "roots/list", "{}") {
+                wire.say(request, &answer);
+            }
+        });
+    let alpha = alpha.start();
+    let weir = Proxy::before(&alpha).run();
+    let client = able(&weir, Side::Modern, super::EVERYTHING);
+    for _ in 0..3 {
+        let begun = Instant::now();
+        let answer = client.call("alpha__beside", "{}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert!(answer.said().contains("-32601"), "{answer:?}");
+    }
 }
 
 /// Unless the session belongs to one client that stands by: it is asked on its standing stream.

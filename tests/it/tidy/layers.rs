@@ -19,7 +19,8 @@ pub(super) const LAYERS: &[(&str, &[&str])] = &[
     ("exchange", &["names", "jsonrpc", "principal", "protocol"]),
     // Level 3. The catalog writes published definitions, so it uses the raw objects of jsonrpc.
     ("policy", &["names", "principal", "protocol", "config"]),
-    ("auth", &["names", "principal", "protocol", "config", "telemetry", "task"]),
+    // Tokens are read with the raw objects of jsonrpc, which refuse what occurs twice.
+    ("auth", &["names", "jsonrpc", "principal", "protocol", "config", "telemetry", "task"]),
     ("catalog", &["names", "jsonrpc", "protocol", "config", "telemetry", "task"]),
     ("source", &["names", "config", "telemetry", "task"]),
     ("cluster", &["names", "principal", "seal", "config", "telemetry", "task"]),

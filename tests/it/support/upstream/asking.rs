@@ -122,6 +122,19 @@ fn on_stream(plan: &Plan, request: &Request, wire: &mut Wire<'_>) {
     wire.say(request, &format!("[{}]", said.join(",")));
 }
 
+impl Wire<'_> {
+    /// Asks on the standing stream of the session and waits for the answer; where there is no such stream nobody hears
+    /// the question. `None` where the call is given up before.
+    pub(crate) fn ask_beside(&mut self, request: &Request, method: &str, params: &str) -> Option<String> {
+        let key = request.session().unwrap_or_default().to_owned();
+        let id = self.shared.next_question(&key);
+        let message =
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"{method}\",\"params\":{params}}}");
+        self.shared.tell(request, &message);
+        answer(&key, id, request, self)
+    }
+}
+
 /// Waits for the answer to a question; `None` where the call is given up before.
 pub(super) fn answer(key: &str, id: u64, request: &Request, wire: &mut Wire<'_>) -> Option<String> {
     loop {

@@ -189,7 +189,7 @@ impl Wire<'_> {
     }
 
     /// The result of a call, a prompt or a read that holds this text.
-    pub(super) fn say(&mut self, request: &Request, text: &str) {
+    pub(crate) fn say(&mut self, request: &Request, text: &str) {
         let text = json::quote(text);
         let block = format!("{{\"type\":\"text\",\"text\":{text}}}");
         let result = match request.method().as_str() {
