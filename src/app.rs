@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
-use crate::auth::Authenticator;
+use crate::auth::{Authenticator, SetUpError};
 use crate::catalog::{Keeper, Presence, Snapshot};
 use crate::config::Config;
 use crate::downstream::{Endpoint, Parts};
@@ -40,6 +40,9 @@ pub enum AppError {
     /// A socket could not be opened.
     #[error("cannot open a listener")]
     Bind(#[from] BindError),
+    /// Keys of issuers cannot be fetched.
+    #[error("cannot set up the verification of tokens")]
+    Auth(#[from] SetUpError),
     /// An upstream's client could not be built.
     #[error("cannot set up the upstreams")]
     Upstream(#[from] StartError),
@@ -128,6 +131,7 @@ impl App {
         let admin_listener = bind(config.admin.address).await?;
         let mut core = Core::start(&config)?;
         let authenticator = Arc::new(Authenticator::new(&config));
+        authenticator.keep_keys(&core.tasks)?;
         let parts = Parts {
             relay: Arc::clone(&core.relay),
             hub: Arc::clone(&core.hub),

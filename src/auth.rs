@@ -6,72 +6,169 @@
 
 mod bearer;
 mod challenge;
+mod fetch;
+mod jwt;
+mod keys;
 mod metadata;
+
+use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 
-use crate::config::{Access, Config};
-use crate::principal::{Principal, Scope};
+use crate::config::{Config, Policy, Route};
+use crate::principal::{Grant, Principal, Rights, Scope};
+use crate::task::TaskGroup;
 
 use bearer::{Presented, Tokens};
 use challenge::Challenger;
+use fetch::Fetcher;
+use jwt::{Jwts, Reject};
+use keys::Keys;
 use metadata::Metadata;
 
 /// Decides who sent a request.
 #[derive(Debug)]
 pub struct Authenticator {
     /// `None`: access is open.
-    tokens: Option<Tokens>,
+    sources: Option<Sources>,
+    /// What begins the audiences of routes.
+    public_url: String,
     challenger: Challenger,
     metadata: Metadata,
+}
+
+/// Where principals come from, in the order in which they are asked.
+#[derive(Debug)]
+struct Sources {
+    tokens: Tokens,
+    jwts: Jwts,
 }
 
 /// Why a request has no principal, as the answer to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// 401, or 400 for a request that is malformed.
+    /// 401; 400 for a request that is malformed; 503 where the keys of an issuer cannot be had.
     pub status: StatusCode,
-    /// The value of `WWW-Authenticate`.
-    pub www_authenticate: String,
+    /// The value of `WWW-Authenticate`; none with 503.
+    pub www_authenticate: Option<String>,
     /// What the log calls it.
     pub event: &'static str,
+    /// What was wrong with the credential, for the log alone.
+    pub reason: &'static str,
 }
+
+/// Why the authenticator cannot work.
+#[derive(Debug, thiserror::Error)]
+#[error("the keys of issuers cannot be fetched")]
+pub struct SetUpError(#[from] reqwest::Error);
 
 impl Authenticator {
     /// An authenticator for this configuration.
     #[must_use]
     pub fn new(config: &Config) -> Self {
-        let tokens = match &config.access {
-            Access::Open => None,
-            Access::Tokens(tokens) => Some(Tokens::new(tokens)),
-        };
+        let sources = config.access.guard().map(|guard| Sources {
+            tokens: Tokens::new(&guard.tokens),
+            jwts: Jwts::new(guard.issuers.iter().map(|issuer| Keys::new(Arc::clone(issuer))).collect()),
+        });
         let public_url = config.listen.public_url.as_deref();
-        let metadata = match (&tokens, public_url) {
-            (Some(_), Some(url)) => Metadata::new(url, config.routes.iter().map(AsRef::as_ref)),
+        let issuers = config.access.guard().map(|guard| guard.issuers.as_slice());
+        let metadata = match (issuers, public_url) {
+            (Some(issuers), Some(url)) => {
+                Metadata::new(url, issuers, config.routes.iter().map(AsRef::as_ref))
+            }
             (None, _) | (_, None) => Metadata::default(),
         };
-        Self { tokens, challenger: Challenger::new(public_url), metadata }
+        Self {
+            sources,
+            public_url: public_url.unwrap_or_default().to_owned(),
+            challenger: Challenger::new(public_url),
+            metadata,
+        }
     }
 
-    /// Finds the principal of a request with these headers to the route at this path.
+    /// Starts the tasks that keep the keys of issuers.
+    ///
+    /// # Errors
+    /// [`SetUpError`] when TLS cannot be set up.
+    pub fn keep_keys(&self, tasks: &TaskGroup) -> Result<(), SetUpError> {
+        let Some(sources) = self.sources.as_ref().filter(|sources| !sources.jwts.is_empty()) else {
+            return Ok(());
+        };
+        let fetcher = Fetcher::new()?;
+        for keys in sources.jwts.keys() {
+            tasks.spawn_until_cancelled("keys", Box::pin(Arc::clone(keys).keep(fetcher.clone())));
+        }
+        Ok(())
+    }
+
+    /// The issuers of tokens, and whether there ever was a key of each.
+    #[must_use]
+    pub fn issuers(&self) -> Vec<(String, bool)> {
+        let keys = self.sources.iter().flat_map(|sources| sources.jwts.keys());
+        keys.map(|keys| (keys.issuer.issuer.clone(), keys.current().is_loaded)).collect()
+    }
+
+    /// Finds the principal of a request with these headers to a route. Its scopes are those that the route's words make
+    /// of them.
     ///
     /// # Errors
     /// [`Refusal`] when there is no credential, or none that is accepted now.
-    pub fn authenticate(
+    pub async fn authenticate(
         &self,
         headers: &HeaderMap,
-        path: &str,
+        route: &Route,
         now: Timestamp,
     ) -> Result<Principal, Refusal> {
-        let Some(tokens) = &self.tokens else { return Ok(Principal::open()) };
+        let Some(sources) = &self.sources else { return Ok(Principal::open()) };
         let token = match bearer::presented(headers) {
             Presented::Token(token) => token,
-            Presented::Nothing => return Err(self.missing(path)),
-            Presented::Twice => return Err(self.twice(path)),
-            Presented::Malformed => return Err(self.bad("auth.malformed", path)),
+            Presented::Nothing => {
+                let anonymous = route.policy.anonymous.clone().map(Principal::anonymous);
+                return anonymous
+                    .map(|caller| on_route(&caller, &route.policy))
+                    .ok_or_else(|| self.missing(route));
+            }
+            Presented::Twice => return Err(self.twice(route)),
+            Presented::Malformed => return Err(self.bad(("auth.malformed", "format"), route)),
         };
-        tokens.find(token, now).ok_or_else(|| self.bad("auth.invalid", path))
+        let principal = self.holder(sources, token, route, now).await?;
+        Ok(on_route(&principal, &route.policy))
+    }
+
+    /// Who holds a token. The first source that recognises it decides alone.
+    async fn holder(
+        &self,
+        sources: &Sources,
+        token: &str,
+        route: &Route,
+        now: Timestamp,
+    ) -> Result<Principal, Refusal> {
+        if let Some(principal) = sources.tokens.find(token, now) {
+            return Ok(principal);
+        }
+        if sources.jwts.is_empty() || token.matches('.').count() < 2 {
+            return Err(self.bad(("auth.invalid", "static"), route));
+        }
+        let found = sources.jwts.principal(token, &self.audiences(route), now).await;
+        found.map_err(|reject| match reject {
+            Reject::NoKeys => Refusal {
+                status: StatusCode::SERVICE_UNAVAILABLE,
+                www_authenticate: None,
+                event: "auth.unavailable",
+                reason: reject.label(),
+            },
+            reject => self.bad(("auth.invalid", reject.label()), route),
+        })
+    }
+
+    /// What tokens for a route must be made for, one of it. Issuers may have further ones.
+    fn audiences(&self, route: &Route) -> Vec<String> {
+        if route.policy.audiences.is_empty() {
+            vec![format!("{}{}", self.public_url, route.path)]
+        } else {
+            route.policy.audiences.clone()
+        }
     }
 
     /// The protected resource metadata at a path of the listener, as JSON, where there is some.
@@ -86,25 +183,43 @@ impl Authenticator {
         self.challenger.insufficient_scope(scopes, path)
     }
 
-    fn missing(&self, path: &str) -> Refusal {
+    fn missing(&self, route: &Route) -> Refusal {
         Refusal {
             status: StatusCode::UNAUTHORIZED,
-            www_authenticate: self.challenger.missing(path),
+            www_authenticate: Some(self.challenger.missing(route)),
             event: "auth.missing",
+            reason: "missing",
         }
     }
 
-    fn twice(&self, path: &str) -> Refusal {
+    fn twice(&self, route: &Route) -> Refusal {
         Refusal {
             status: StatusCode::BAD_REQUEST,
-            www_authenticate: self.challenger.bad_request(path),
+            www_authenticate: Some(self.challenger.bad_request(route)),
             event: "auth.malformed",
+            reason: "twice",
         }
     }
 
-    fn bad(&self, event: &'static str, path: &str) -> Refusal {
-        Refusal { status: StatusCode::UNAUTHORIZED, www_authenticate: self.challenger.bad_token(path), event }
+    fn bad(&self, (event, reason): (&'static str, &'static str), route: &Route) -> Refusal {
+        Refusal {
+            status: StatusCode::UNAUTHORIZED,
+            www_authenticate: Some(self.challenger.bad_token(route)),
+            event,
+            reason,
+        }
     }
+}
+
+/// A principal as a route sees it: with the scopes that its own imply there, and its name where rules ask for names.
+fn on_route(principal: &Principal, policy: &Policy) -> Principal {
+    let grant = match &principal.rights {
+        Rights::All => return principal.clone(),
+        Rights::Granted(grant) => grant,
+    };
+    let holder = policy.names_subjects().then(|| principal.subject.clone());
+    let grant = Grant { scopes: policy.words.expanded(&grant.scopes), holder, ..Grant::clone(grant) };
+    Principal { rights: Rights::Granted(Arc::new(grant)), ..principal.clone() }
 }
 
 #[cfg(test)]

@@ -16,9 +16,10 @@ mod tree;
 
 pub use environment::{Environment, Process};
 pub use model::{
-    Access, Admin, Allowed, Builtin, Classes, Concurrency, Config, Credential, Drain, Kind, Listen,
-    ListenLimits, LogFormat, Notify, PageSize, ParkLimits, Route, Sessions, Sharing, Telemetry, Timeouts,
-    Token, ToolFilter, Transport, Upstream, UpstreamLimits,
+    Access, Admin, Algorithm, Allowed, Builtin, Class, Classes, Concurrency, Config, Credential,
+    DefaultDecision, Drain, Effect, Guard, Issuer, KeySource, Kind, Listen, ListenLimits, LogFormat, Match,
+    Notify, PageSize, ParkLimits, Policy, Require, Route, Rule, ScopeWords, Sessions, Sharing, Telemetry,
+    Timeouts, Token, ToolFilter, Transport, Upstream, UpstreamLimits,
 };
 pub use problem::{Problem, Problems, Severity};
 pub use read::{Loaded, URL_NAME, demonstration, for_url, load, overridden, read_text, schema};

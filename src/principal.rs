@@ -56,13 +56,21 @@ pub struct Principal {
 pub enum Rights {
     /// Access is open: everything.
     All,
-    /// These scopes and groups.
-    Granted {
-        /// The scopes of its token.
-        scopes: Arc<BTreeSet<Scope>>,
-        /// The groups of its token.
-        groups: Arc<BTreeSet<Arc<str>>>,
-    },
+    /// What its credential grants.
+    Granted(Arc<Grant>),
+}
+
+/// What a credential grants.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Grant {
+    /// The scopes, those that they imply included once the route is known.
+    pub scopes: BTreeSet<Scope>,
+    /// The groups of its holder.
+    pub groups: BTreeSet<Arc<str>>,
+    /// Who its holder is, where decisions ask for that.
+    pub holder: Option<Subject>,
+    /// Whether there was no credential at all.
+    pub is_anonymous: bool,
 }
 
 impl Principal {
@@ -76,22 +84,41 @@ impl Principal {
         }
     }
 
+    /// A caller without a credential, who may have these scopes. All of them are one principal.
+    #[must_use]
+    pub fn anonymous(scopes: BTreeSet<Scope>) -> Self {
+        let grant = Grant { scopes, is_anonymous: true, ..Grant::default() };
+        Self::granted(Subject { issuer: "anonymous".into(), subject: "anyone".into() }, grant, None)
+    }
+
     /// The principal of a configured token.
     #[must_use]
     pub fn fixed(name: &str, scopes: BTreeSet<Scope>, groups: BTreeSet<Arc<str>>) -> Self {
-        Self {
-            subject: Subject { issuer: "static".into(), subject: name.into() },
-            rights: Rights::Granted { scopes: Arc::new(scopes), groups: Arc::new(groups) },
-            until: None,
-        }
+        let grant = Grant { scopes, groups, ..Grant::default() };
+        Self::granted(Subject { issuer: "static".into(), subject: name.into() }, grant, None)
+    }
+
+    /// The principal of a credential that ends at `until`, in seconds since 1970 UTC.
+    #[must_use]
+    pub fn granted(subject: Subject, grant: Grant, until: Option<i64>) -> Self {
+        Self { subject, rights: Rights::Granted(Arc::new(grant)), until }
+    }
+
+    /// The scopes of its credential.
+    pub fn scopes(&self) -> impl Iterator<Item = &Scope> {
+        let grant = match &self.rights {
+            Rights::All => None,
+            Rights::Granted(grant) => Some(grant),
+        };
+        grant.into_iter().flat_map(|grant| &grant.scopes)
     }
 
     /// Whether this caller has an identity of its own, so that state may be kept for it.
     #[must_use]
     pub fn is_named(&self) -> bool {
-        match self.rights {
+        match &self.rights {
             Rights::All => false,
-            Rights::Granted { .. } => true,
+            Rights::Granted(grant) => !grant.is_anonymous,
         }
     }
 }

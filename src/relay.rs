@@ -122,7 +122,7 @@ impl Relay {
 
     /// Asks upstreams for a URI that no list, template or earlier result leads to.
     fn probe(&self, seat: &Seat, call: &Call) -> Reply {
-        let candidates = probe::candidates(seat, &call.caller.principal.rights);
+        let candidates = probe::candidates(seat, &call.caller.principal.rights, &call.name);
         let plans = candidates.into_iter().filter_map(|name| {
             let link = self.upstreams.link(&name)?;
             let plan =

@@ -4,10 +4,16 @@
 use std::fmt::Write as _;
 
 use super::metadata::{WELL_KNOWN, split_origin};
+use crate::config::Route;
 use crate::principal::Scope;
 
-/// What a caller without any credential is told to ask for.
+/// What a caller without any credential is told to ask for, before it is called otherwise by those who grant it.
 const FIRST_SCOPE: &str = "mcp:read";
+
+/// The first scope to ask for on a route, as its issuers call it.
+pub(super) fn first_scope(route: &Route) -> String {
+    route.policy.words.outward(&Scope::new(FIRST_SCOPE)).to_string()
+}
 
 /// Writes challenges.
 #[derive(Debug)]
@@ -22,18 +28,18 @@ impl Challenger {
     }
 
     /// No credential was sent: no error is named (RFC 6750, section 3.1).
-    pub(super) fn missing(&self, path: &str) -> String {
-        challenge(&[("resource_metadata", self.metadata(path)), ("scope", Some(FIRST_SCOPE.to_owned()))])
+    pub(super) fn missing(&self, route: &Route) -> String {
+        challenge(&[("resource_metadata", self.metadata(&route.path)), ("scope", Some(first_scope(route)))])
     }
 
     /// The token is not accepted, whatever the reason.
-    pub(super) fn bad_token(&self, path: &str) -> String {
-        self.error("invalid_token", "The access token is not valid here", path)
+    pub(super) fn bad_token(&self, route: &Route) -> String {
+        self.error("invalid_token", "The access token is not valid here", route)
     }
 
     /// More than one credential was sent.
-    pub(super) fn bad_request(&self, path: &str) -> String {
-        self.error("invalid_request", "Send exactly one Authorization header", path)
+    pub(super) fn bad_request(&self, route: &Route) -> String {
+        self.error("invalid_request", "Send exactly one Authorization header", route)
     }
 
     /// The token lacks scopes.
@@ -47,12 +53,12 @@ impl Challenger {
         ])
     }
 
-    fn error(&self, error: &str, description: &str, path: &str) -> String {
+    fn error(&self, error: &str, description: &str, route: &Route) -> String {
         challenge(&[
             ("error", Some(error.to_owned())),
             ("error_description", Some(description.to_owned())),
-            ("resource_metadata", self.metadata(path)),
-            ("scope", Some(FIRST_SCOPE.to_owned())),
+            ("resource_metadata", self.metadata(&route.path)),
+            ("scope", Some(first_scope(route))),
         ])
     }
 

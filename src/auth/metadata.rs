@@ -1,11 +1,14 @@
 //! Protected resource metadata (RFC 9728; 2025-11-25 and 2026-07-28, basic/authorization).
 //!
 //! Built from the configuration only, never from `Host` or forwarded headers, and only where `listen.public_url` says
-//! what clients call this gateway. Static tokens have no authorization server, so none is named.
+//! what clients call this gateway. Static tokens have no authorization server, so only issuers of JWTs are named.
+
+use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::config::Route;
+use super::challenge::first_scope;
+use crate::config::{Issuer, Route};
 
 /// Where the documents stand.
 pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
@@ -17,18 +20,27 @@ pub(super) struct Metadata {
 }
 
 impl Metadata {
-    pub(super) fn new<'r>(public_url: &str, routes: impl Iterator<Item = &'r Route>) -> Self {
+    pub(super) fn new<'r>(
+        public_url: &str,
+        issuers: &[Arc<Issuer>],
+        routes: impl Iterator<Item = &'r Route>,
+    ) -> Self {
+        let issuers: Vec<&str> = issuers.iter().map(|issuer| issuer.issuer.as_str()).collect();
         // Behind a proxy that takes a prefix away, clients ask with it and without it.
         let (_, prefix) = split_origin(public_url);
         let mut documents = Vec::new();
         for route in routes {
-            let document = json!({
-                "resource": format!("{public_url}{}", route.path),
-                "scopes_supported": ["mcp:read"],
+            let resource = route.policy.audiences.first().cloned();
+            let mut document = json!({
+                "resource": resource.unwrap_or_else(|| format!("{public_url}{}", route.path)),
+                "scopes_supported": [first_scope(route)],
                 "bearer_methods_supported": ["header"],
                 "resource_name": format!("Weir, route {}", route.name),
-            })
-            .to_string();
+            });
+            if let Some(members) = document.as_object_mut().filter(|_| !issuers.is_empty()) {
+                members.insert("authorization_servers".to_owned(), json!(issuers));
+            }
+            let document = document.to_string();
             if documents.is_empty() {
                 documents.push((WELL_KNOWN.to_owned(), document.clone()));
             }

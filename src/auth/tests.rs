@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::FutureExt as _;
 use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use super::{Authenticator, Challenger, Metadata, Refusal, Tokens};
-use crate::config::Token;
+use super::{Authenticator, Challenger, Jwts, Metadata, Refusal, Sources, Tokens};
+use crate::config::{Config, Token};
 use crate::principal::{Principal, Scope};
 
 const METADATA: &str = "resource_metadata=\"https://gw.example/.well-known/oauth-protected-resource/mcp\"";
@@ -29,10 +30,23 @@ fn with_tokens(public_url: Option<&str>) -> Authenticator {
         token("a~b+c/d==", "odd", None),
     ];
     Authenticator {
-        tokens: Some(Tokens::new(&tokens)),
+        sources: Some(Sources { tokens: Tokens::new(&tokens), jwts: Jwts::default() }),
+        public_url: String::new(),
         challenger: Challenger::new(public_url),
         metadata: Metadata::default(),
     }
+}
+
+/// A configuration with one route, at `/mcp`.
+fn plain() -> Config {
+    crate::catalog::tests::config("upstreams: { clock: { builtin: clock } }\n")
+}
+
+/// The answer to a request with these headers; static tokens wait for nothing.
+fn answer(authenticator: &Authenticator, headers: &HeaderMap, now: Timestamp) -> Result<Principal, Refusal> {
+    let config = plain();
+    let asked = authenticator.authenticate(headers, &config.routes[0], now);
+    asked.now_or_never().expect("nothing is waited for")
 }
 
 fn headers(values: &[&[u8]]) -> HeaderMap {
@@ -46,13 +60,13 @@ fn headers(values: &[&[u8]]) -> HeaderMap {
 fn ask(values: &[&str], now: i64) -> Result<Principal, Refusal> {
     let values: Vec<&[u8]> = values.iter().map(|value| value.as_bytes()).collect();
     let now = Timestamp::from_second(now).expect("a moment");
-    with_tokens(Some("https://gw.example/")).authenticate(&headers(&values), "/mcp", now)
+    answer(&with_tokens(Some("https://gw.example/")), &headers(&values), now)
 }
 
 fn refused(values: &[&str], now: i64, status: u16, event: &str) -> String {
     let refusal = ask(values, now).expect_err("it is refused");
     assert_eq!((refusal.status.as_u16(), refusal.event), (status, event), "{values:?}");
-    refusal.www_authenticate
+    refusal.www_authenticate.expect("a challenge")
 }
 
 #[test]
@@ -73,8 +87,8 @@ fn a_token_ends_with_its_last_day() {
 fn t031_without_a_credential_the_challenge_names_no_error() {
     assert_eq!(refused(&[], 0, 401, "auth.missing"), format!("Bearer {METADATA}, scope=\"mcp:read\""));
     let now = Timestamp::UNIX_EPOCH;
-    let refusal = with_tokens(None).authenticate(&HeaderMap::new(), "/mcp", now).expect_err("it is refused");
-    assert_eq!(refusal.www_authenticate, "Bearer scope=\"mcp:read\"");
+    let refusal = answer(&with_tokens(None), &HeaderMap::new(), now).expect_err("it is refused");
+    assert_eq!(refusal.www_authenticate.as_deref(), Some("Bearer scope=\"mcp:read\""));
 }
 
 #[test]
@@ -97,7 +111,7 @@ fn t032_malformed_credentials_are_refused() {
         assert!(challenge.ends_with(&format!("{METADATA}, scope=\"mcp:read\"")), "{challenge}");
     }
     let raw = headers(&[b"Bearer caf\xe9"]);
-    assert!(with_tokens(None).authenticate(&raw, "/mcp", Timestamp::UNIX_EPOCH).is_err());
+    assert!(answer(&with_tokens(None), &raw, Timestamp::UNIX_EPOCH).is_err());
 }
 
 #[test]
@@ -118,10 +132,9 @@ fn t101_whatever_is_wrong_with_a_token_the_answer_is_the_same() {
 
 #[test]
 fn open_access_asks_for_nothing() {
-    let open =
-        Authenticator { tokens: None, challenger: Challenger::new(None), metadata: Metadata::default() };
+    let open = Authenticator::new(&plain());
     for values in [&[][..], &[b"Bearer x".as_slice()], &[b"a", b"b"]] {
-        let asked = open.authenticate(&headers(values), "/mcp", Timestamp::UNIX_EPOCH);
+        let asked = answer(&open, &headers(values), Timestamp::UNIX_EPOCH);
         assert_eq!(asked, Ok(Principal::open()));
     }
 }
@@ -135,6 +148,33 @@ fn a_challenge_for_scopes_names_all_that_are_legal() {
         format!("Bearer error=\"insufficient_scope\", scope=\"mcp:write github:call\", {METADATA}")
     );
     assert_eq!(with_tokens(None).insufficient_scope(&[], "/mcp"), "Bearer error=\"insufficient_scope\"");
+}
+
+#[test]
+fn scopes_are_expanded_on_the_route_and_challenged_in_the_issuers_words() {
+    let hash = "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    let text = format!(
+        "upstreams: {{ clock: {{ builtin: clock }} }}\nlisten: {{ public_url: \"https://gw.example\" }}\n\
+         access:\n  tokens: [ {{ name: a, hash: \"{hash}\", scopes: [\"team:lead\", \"api://gw/Tools.Read\"] }} ]\n  \
+         anonymous: {{ scopes: [\"mcp:read\"] }}\n  scopes:\n    \
+         implies: {{ \"team:lead\": [\"team:member\"], \"team:member\": [\"mcp:write\"] }}\n    \
+         map: {{ \"api://gw/Tools.Read\": \"mcp:read\" }}\n"
+    );
+    let config = crate::catalog::tests::config(&text);
+    let authenticator = Authenticator::new(&config);
+    let ask = |values: &[&[u8]]| {
+        let now = Timestamp::UNIX_EPOCH;
+        let headers = headers(values);
+        authenticator.authenticate(&headers, &config.routes[0], now).now_or_never().expect("at once")
+    };
+    let known = ask(&[b"Bearer test"]).expect("a principal");
+    let scopes: Vec<&str> = known.scopes().map(Scope::as_str).collect();
+    assert_eq!(scopes, ["api://gw/Tools.Read", "mcp:read", "mcp:write", "team:lead", "team:member"]);
+    let anybody = ask(&[]).expect("a principal");
+    assert!(!anybody.is_named() && anybody.scopes().map(Scope::as_str).eq(["mcp:read"]));
+    let refusal = ask(&[b"Bearer other"]).expect_err("a bad credential is never anonymous");
+    let challenge = refusal.www_authenticate.expect("a challenge");
+    assert!(challenge.contains("scope=\"api://gw/Tools.Read\""), "{challenge}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::print::{err, out};
 use super::{Exit, ServeArguments};
 use crate::app::{App, AppError, Shutdown, summary};
-use crate::config::{self, Access, Config};
+use crate::config::{self, Config};
 use crate::telemetry;
 
 /// Serves until a signal says stop.
@@ -17,10 +17,7 @@ pub(super) async fn run(arguments: &ServeArguments) -> Exit {
         Err(exit) => return exit,
     };
     telemetry::init_tracing(&config.telemetry);
-    let open = match config.access {
-        Access::Open => true,
-        Access::Tokens(_) => false,
-    };
+    let open = config.access.is_open();
     if open {
         tracing::warn!(
             event = "auth.disabled",

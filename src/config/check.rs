@@ -17,7 +17,7 @@ use std::path::Path;
 
 use self::upstream::Known;
 use super::file::{At, File};
-use super::model::{Access, Config, Kind, Sharing};
+use super::model::{Config, Kind, Sharing};
 use super::problem::{Findings, Place};
 
 pub(crate) use access::NEEDS_ACCESS;
@@ -38,9 +38,10 @@ pub(crate) fn check(whole: At<File>, path: Option<&Path>, findings: &Findings) -
         findings.error(&place, "this key is missing; it names the upstreams");
     }
     let upstreams = upstream::upstreams(file.upstreams.or_default(), &names, findings);
-    let routes = route::routes(file.routes, &upstreams, findings);
-    let (access, open_anywhere) = access::access(file.access, &listen, &upstreams, findings);
-    let open = matches!(access, Access::Open) && !is_loopback(listen.listen.address);
+    let folder = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
+    let understood = access::access(file.access, &listen, (&upstreams, folder), findings);
+    let routes = route::routes(file.routes, &upstreams, &understood, findings);
+    let open = understood.access.is_open() && !is_loopback(listen.listen.address);
     if open {
         warn_of_sessions(&upstreams, findings);
     }
@@ -55,8 +56,8 @@ pub(crate) fn check(whole: At<File>, path: Option<&Path>, findings: &Findings) -
         notify,
         upstreams: upstreams.into_iter().filter_map(|known| known.upstream).collect(),
         routes,
-        access,
-        open_anywhere,
+        access: understood.access,
+        open_anywhere: understood.open_anywhere,
         telemetry,
     })
 }

@@ -16,7 +16,10 @@ mod words;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub(crate) use access::{Access, AccessBlock, Token};
+pub(crate) use access::{
+    Access, AccessBlock, Anonymous, ClassName, ClassNames, DefaultRule, ItemKind, Jwks, Jwt, Kinds, Match,
+    OnDenied, Require, RouteAccess, Rule, Scopes, Texts, Token,
+};
 pub(crate) use at::{At, Entries, Field};
 pub(crate) use listen::{Admin, Drain, Listen, Notify, PageSize, Sessions, Telemetry};
 pub(crate) use listen::{Characters, ListenLimits, LogFormat, Names};

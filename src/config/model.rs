@@ -3,6 +3,8 @@
 //! Only `config/check.rs` builds these. Every value is in force as it stands here; a key that this version of Weir
 //! does not carry out yet never gets this far, it is a problem.
 
+mod access;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,8 +18,12 @@ use http::{HeaderName, Uri};
 use secrecy::SecretString;
 
 use crate::names::{LocalName, NameRules, Namespace, RouteName, UpstreamName};
-use crate::principal::Principal;
 use crate::protocol::Revision;
+
+pub use access::{
+    Access, Algorithm, Class, DefaultDecision, Effect, Guard, Issuer, KeySource, Match, Policy, Require,
+    Rule, ScopeWords, Token,
+};
 
 /// One whole configuration.
 #[derive(Debug)]
@@ -365,26 +371,8 @@ pub struct Route {
     pub deny: GlobSet,
     /// Put before the upstreams' own instructions.
     pub instructions: String,
-}
-
-/// Who may call.
-#[derive(Debug)]
-pub enum Access {
-    /// Anybody.
-    Open,
-    /// Holders of these tokens.
-    Tokens(Vec<Token>),
-}
-
-/// One configured token.
-#[derive(Debug)]
-pub struct Token {
-    /// SHA-256 of the token's bytes.
-    pub hash: [u8; 32],
-    /// Who its holder is and what it may do.
-    pub principal: Principal,
-    /// The end of the last day it is good for, in seconds since 1970 UTC.
-    pub not_after: Option<i64>,
+    /// Who may do what here.
+    pub policy: Policy,
 }
 
 /// `telemetry`.

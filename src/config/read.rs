@@ -10,7 +10,7 @@ use secrecy::SecretString;
 use super::check::{NEEDS_ACCESS, bearer_problem, check, is_loopback, moved, unsupported};
 use super::environment::{Environment, Process};
 use super::file::{At, Entries, Field, File, OneOrMore, Upstream};
-use super::model::{Access, Admin, Config, Credential};
+use super::model::{Admin, Config, Credential};
 use super::problem::{Findings, Place, Problems};
 use super::tree::{self, Source};
 use crate::names::Characters;
@@ -117,10 +117,7 @@ pub fn overridden(
 ) -> Result<Config, Problems> {
     if let Some(address) = listen {
         config.listen = moved(&config.listen, address);
-        let unguarded = match config.access {
-            Access::Open => !config.open_anywhere,
-            Access::Tokens(_) => false,
-        };
+        let unguarded = config.access.is_open() && !config.open_anywhere;
         if unguarded && !is_loopback(address) {
             return Err(Problems::single("--listen", "listen.address", NEEDS_ACCESS));
         }

@@ -1,14 +1,15 @@
-//! Classes of tools, and the decision by class and scope (`default: by_class`).
+//! Classes of tools, and the decision about one item.
 
 use std::collections::BTreeSet;
 
 use super::Class;
-use crate::config::Upstream;
-use crate::names::{LocalName, UpstreamName};
-use crate::principal::{Rights, Scope};
+use crate::config::{DefaultDecision, Effect, Match, Policy, Require, Rule, Upstream};
+use crate::names::{LocalName, RouteName, UpstreamName};
+use crate::principal::{Grant, Rights, Scope};
+use crate::protocol::ListKind;
 
 /// What becomes of an item for equal rights.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Decision {
     /// It is listed and may be used.
     Allow,
@@ -16,6 +17,34 @@ pub enum Decision {
     StepUp(Vec<Scope>),
     /// To this caller it does not exist.
     Hide,
+}
+
+/// A decision, and what decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ruling<'p> {
+    /// Access is open.
+    Open,
+    /// This rule.
+    Rule(&'p str),
+    /// No rule: the class of the item.
+    Class,
+    /// No rule: nothing is allowed then.
+    Nothing,
+}
+
+/// What is decided about.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// On which route.
+    pub route: &'a RouteName,
+    /// Whose item.
+    pub upstream: &'a UpstreamName,
+    /// Its kind.
+    pub kind: ListKind,
+    /// Its local name, URI or template.
+    pub local: &'a str,
+    /// Its class.
+    pub class: Class,
 }
 
 /// The class of a tool. The operator's lists win, the more careful one first; annotations count only where the
@@ -43,15 +72,79 @@ pub fn classify(
     }
 }
 
-/// Decides about one item of an upstream. `tool` is its local name where it is a tool; prompts and resources have
-/// class read and no name here.
+/// Decides about one item: any rule that denies it wins; else the first rule about it decides; else the default of the
+/// route.
 #[must_use]
-pub fn decide(rights: &Rights, upstream: &UpstreamName, class: Class, tool: Option<&LocalName>) -> Decision {
-    let scopes = match rights {
-        Rights::All => return Decision::Allow,
-        Rights::Granted { scopes, .. } => scopes,
+pub fn decide<'p>(policy: &'p Policy, rights: &Rights, asked: &Asked<'_>) -> (Decision, Ruling<'p>) {
+    let grant = match rights {
+        Rights::All => return (Decision::Allow, Ruling::Open),
+        Rights::Granted(grant) => grant,
     };
-    let by_name = tool.is_some_and(|tool| holds(scopes, &format!("{upstream}:tool:{tool}")));
+    let mut first = None;
+    for rule in policy.rules.iter().filter(|rule| is_about(&rule.matches, asked)) {
+        match &rule.effect {
+            Effect::Deny => return (Decision::Hide, Ruling::Rule(&rule.name)),
+            Effect::Require(require) => {
+                first.get_or_insert((rule, require));
+            }
+        }
+    }
+    match first {
+        Some((rule, require)) => by_rule(rule, require, policy, grant),
+        None => match policy.default {
+            DefaultDecision::ByClass => (by_class(policy, grant, asked), Ruling::Class),
+            DefaultDecision::Deny => (Decision::Hide, Ruling::Nothing),
+        },
+    }
+}
+
+fn is_about(matches: &Match, asked: &Asked<'_>) -> bool {
+    matches.routes.as_ref().is_none_or(|routes| routes.contains(asked.route))
+        && matches.upstream.as_ref().is_none_or(|globs| globs.is_match(asked.upstream.as_str()))
+        && matches.kinds.as_ref().is_none_or(|kinds| kinds.contains(&asked.kind))
+        && matches.classes.as_ref().is_none_or(|classes| classes.contains(&asked.class))
+        && matches.names.as_ref().is_none_or(|names| {
+            names.iter().any(|(kind, globs)| *kind == asked.kind && globs.is_match(asked.local))
+        })
+}
+
+fn by_rule<'p>(rule: &'p Rule, require: &Require, policy: &Policy, grant: &Grant) -> (Decision, Ruling<'p>) {
+    let by = Ruling::Rule(&rule.name);
+    let asks_nothing = require.scopes_all.is_empty()
+        && require.scopes_any.is_empty()
+        && require.groups_any.is_empty()
+        && require.subjects.is_empty();
+    let is_in_group =
+        require.groups_any.is_empty() || require.groups_any.iter().any(|group| grant.groups.contains(group));
+    let holder = grant.holder.as_ref().map(|holder| holder.subject.as_ref());
+    let is_named = require.subjects.is_empty()
+        || require.subjects.iter().any(|subject| Some(subject.as_str()) == holder);
+    // No scope makes up for these.
+    if !is_in_group || !is_named || (asks_nothing && grant.is_anonymous) {
+        return (Decision::Hide, by);
+    }
+    let mut missing: Vec<Scope> =
+        require.scopes_all.iter().filter(|scope| !holds(&grant.scopes, scope.as_str())).cloned().collect();
+    if !require.scopes_any.iter().any(|scope| holds(&grant.scopes, scope.as_str())) {
+        missing.extend(require.scopes_any.first().filter(|scope| !missing.contains(scope)).cloned());
+    }
+    let decision = match (missing.is_empty(), require.hides) {
+        (true, _) => Decision::Allow,
+        (false, true) => Decision::Hide,
+        (false, false) => step_up(policy, &missing),
+    };
+    (decision, by)
+}
+
+/// The missing scopes as those call them who grant them.
+fn step_up(policy: &Policy, missing: &[Scope]) -> Decision {
+    Decision::StepUp(missing.iter().map(|scope| policy.words.outward(scope).clone()).collect())
+}
+
+fn by_class(policy: &Policy, grant: &Grant, asked: &Asked<'_>) -> Decision {
+    let Asked { upstream, kind, local, class, .. } = *asked;
+    let scopes = &grant.scopes;
+    let by_name = kind == ListKind::Tools && holds(scopes, &format!("{upstream}:tool:{local}"));
     if holds(scopes, "mcp:admin")
         || by_name
         || reaches(scopes, "mcp", class)
@@ -59,7 +152,7 @@ pub fn decide(rights: &Rights, upstream: &UpstreamName, class: Class, tool: Opti
     {
         return Decision::Allow;
     }
-    Decision::StepUp(vec![Scope::new(&format!("mcp:{class}"))])
+    step_up(policy, &[Scope::new(&format!("mcp:{class}"))])
 }
 
 /// Whether a scope of this family grants the class: each class implies the more harmless ones.
@@ -70,7 +163,7 @@ fn reaches(scopes: &BTreeSet<Scope>, family: &str, class: Class) -> bool {
         .any(|granted| holds(scopes, &format!("{family}:{granted}")))
 }
 
-/// Scopes count only whole and exact.
+/// Scopes count only whole and exact. One that stands for all of Weir's own is not one that a rule asks for.
 fn holds(scopes: &BTreeSet<Scope>, scope: &str) -> bool {
     scopes.iter().any(|held| held.as_str() == scope)
 }

@@ -6,13 +6,14 @@ use std::time::Duration;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use proptest::prelude::{prop, prop_assert_eq, proptest};
 
-use super::{Class, Decision, classify, decide};
+use super::{Asked, Class, Decision, Ruling, classify, decide};
 use crate::config::{
-    Classes, Concurrency, Credential, Kind, Sharing, Timeouts, ToolFilter, Transport, Upstream,
+    Classes, Concurrency, Credential, Kind, Policy, Sharing, Timeouts, ToolFilter, Transport, Upstream,
     UpstreamLimits,
 };
 use crate::names::{LocalName, Namespace};
-use crate::principal::{Principal, Scope};
+use crate::principal::{Grant, Principal, Rights, Scope, Subject};
+use crate::protocol::ListKind;
 
 fn globs(patterns: &[&str]) -> GlobSet {
     let mut set = GlobSetBuilder::new();
@@ -82,10 +83,18 @@ fn the_operators_lists_win_and_the_careful_one_first() {
     assert_eq!(classify(&upstream, &LocalName::new("get_secret"), Some(true), None), Class::Destructive);
 }
 
+/// The decision about an item of `github`: a tool with a name, or a prompt.
+fn decided(policy: &Policy, rights: &Rights, (class, tool): (Class, Option<&str>)) -> Decision {
+    let (route, upstream) = ("default".parse().expect("a name"), "github".parse().expect("a name"));
+    let kind = if tool.is_some() { ListKind::Tools } else { ListKind::Prompts };
+    let asked = Asked { route: &route, upstream: &upstream, kind, local: tool.unwrap_or("p"), class };
+    decide(policy, rights, &asked).0
+}
+
 fn asked(scopes: &[&str], class: Class, tool: Option<&str>) -> Decision {
     let scopes: BTreeSet<Scope> = scopes.iter().map(|scope| Scope::new(scope)).collect();
     let principal = Principal::fixed("ci", scopes, BTreeSet::new());
-    decide(&principal.rights, &"github".parse().expect("a name"), class, tool.map(LocalName::new).as_ref())
+    decided(&Policy::default(), &principal.rights, (class, tool))
 }
 
 #[test]
@@ -115,8 +124,8 @@ fn one_tool_can_be_granted_by_its_name() {
 
 #[test]
 fn open_access_allows_everything() {
-    let upstream = "github".parse().expect("a name");
-    assert_eq!(decide(&Principal::open().rights, &upstream, Class::Destructive, None), Decision::Allow);
+    let asked = (Class::Destructive, None);
+    assert_eq!(decided(&Policy::default(), &Principal::open().rights, asked), Decision::Allow);
 }
 
 #[test]
@@ -126,6 +135,95 @@ fn t039_scopes_that_only_look_alike_grant_nothing() {
     {
         assert!(matches!(asked(&[scope], Class::Read, Some("x")), Decision::StepUp(_)), "{scope}");
     }
+}
+
+/// The policy of the first route of a configuration with these rules.
+fn policy(access: &str) -> Policy {
+    let text = format!(
+        "upstreams: {{ github: {{ url: http://127.0.0.1:1/mcp }}, db-one: {{ url: http://127.0.0.1:2/mcp }} }}\n\
+         access:\n  anonymous: {{ scopes: [] }}\n{access}"
+    );
+    crate::catalog::tests::config(&text).routes[0].policy.clone()
+}
+
+fn rights(scopes: &[&str], groups: &[&str], subject: &str) -> Rights {
+    let grant = Grant {
+        scopes: scopes.iter().map(|scope| Scope::new(scope)).collect(),
+        groups: groups.iter().map(|group| (*group).into()).collect(),
+        holder: Some(Subject { issuer: "i".into(), subject: subject.into() }),
+        is_anonymous: false,
+    };
+    Rights::Granted(std::sync::Arc::new(grant))
+}
+
+/// What is decided, in a word, and by what.
+fn ruled(
+    policy: &Policy,
+    rights: &Rights,
+    (upstream, kind, local, class): (&str, ListKind, &str, Class),
+) -> String {
+    let (route, upstream) = ("default".parse().expect("a name"), upstream.parse().expect("a name"));
+    let asked = Asked { route: &route, upstream: &upstream, kind, local, class };
+    let (decision, by) = decide(policy, rights, &asked);
+    let decision = match decision {
+        Decision::Allow => "allow".to_owned(),
+        Decision::Hide => "hide".to_owned(),
+        Decision::StepUp(scopes) => scopes.iter().map(Scope::as_str).collect::<Vec<_>>().join(" "),
+    };
+    match by {
+        Ruling::Open => format!("{decision}, open"),
+        Ruling::Rule(name) => format!("{decision}, {name}"),
+        Ruling::Class => format!("{decision}, class"),
+        Ruling::Nothing => format!("{decision}, nothing"),
+    }
+}
+
+#[test]
+fn rules_decide_in_their_order_and_a_deny_wins_from_anywhere() {
+    let policy = policy(
+        "  rules:\n\
+         \x20   - { name: pay, match: { upstream: github, tool: \"pay_*\" }, require: { scopes_all: [a, b], groups_any: [fin] } }\n\
+         \x20   - { name: either, match: { tool: any }, require: { scopes_any: [x, y] } }\n\
+         \x20   - { name: secret, match: { tool: secret }, require: { scopes_all: [s] }, on_denied: hide }\n\
+         \x20   - { name: mine, match: { tool: mine }, require: { subjects: [kim] } }\n\
+         \x20   - { name: all, match: { kind: prompt } }\n\
+         \x20   - { name: drops, match: { upstream: \"db-*\", class: [write, destructive] }, deny: true }\n\
+         \x20   - { name: files, match: { resource: \"file:///etc/*\" }, deny: true }\n",
+    );
+    let tool = |name| ("github", ListKind::Tools, name, Class::Write);
+    let nobody = rights(&[], &[], "x");
+    let cases = [
+        (&nobody, tool("pay_now"), "hide, pay"),
+        (&rights(&[], &["fin"], "x"), tool("pay_now"), "a b, pay"),
+        (&rights(&["a"], &["fin"], "x"), tool("pay_now"), "b, pay"),
+        (&rights(&["a", "b"], &["fin"], "x"), tool("pay_now"), "allow, pay"),
+        (&rights(&["mcp:admin"], &[], "x"), tool("pay_now"), "hide, pay"),
+        (&nobody, tool("any"), "x, either"),
+        (&rights(&["y"], &[], "x"), tool("any"), "allow, either"),
+        (&nobody, tool("secret"), "hide, secret"),
+        (&rights(&["s"], &[], "x"), tool("secret"), "allow, secret"),
+        (&nobody, tool("mine"), "hide, mine"),
+        (&rights(&[], &[], "kim"), tool("mine"), "allow, mine"),
+        (&nobody, ("github", ListKind::Prompts, "p", Class::Read), "allow, all"),
+        (&rights(&["mcp:admin"], &[], "x"), ("db-one", ListKind::Tools, "any", Class::Write), "hide, drops"),
+        (&rights(&["mcp:read"], &[], "x"), ("db-one", ListKind::Tools, "t", Class::Read), "allow, class"),
+        (&nobody, ("github", ListKind::Resources, "file:///etc/passwd", Class::Read), "hide, files"),
+        (&nobody, ("github", ListKind::Templates, "file:///etc/{x}", Class::Read), "hide, files"),
+        (&nobody, ("github", ListKind::Resources, "file:///a", Class::Read), "mcp:read, class"),
+        (&nobody, tool("other"), "mcp:write, class"),
+    ];
+    for (rights, asked, wanted) in cases {
+        assert_eq!(ruled(&policy, rights, asked), wanted, "{asked:?}");
+    }
+    let anybody = Principal::anonymous(BTreeSet::new()).rights;
+    assert_eq!(ruled(&policy, &anybody, ("github", ListKind::Prompts, "p", Class::Read)), "hide, all");
+}
+
+#[test]
+fn t119_default_deny_without_a_rule_allows_nothing() {
+    let policy = policy("  default: deny\n");
+    let asked = ("github", ListKind::Tools, "t", Class::Read);
+    assert_eq!(ruled(&policy, &rights(&["mcp:admin"], &[], "x"), asked), "hide, nothing");
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use super::locate::{Finder, Target};
 use super::tasks::{self, Birth, Ids, Made, Pair};
 use super::{Seat, mirror};
 use crate::catalog::Item;
-use crate::config::{Access, Upstream};
+use crate::config::Upstream;
 use crate::exchange::{Call, Failure};
 use crate::jsonrpc::{Edit, Object};
 use crate::names::UpstreamName;
@@ -91,7 +91,7 @@ pub(super) fn toward(seat: &Seat, memory: &Memory, mut call: Call, target: Targe
     call.repeatable = repeatable(target.class, item.map(AsRef::as_ref));
     call.forwarded = forwarded(upstream, &call);
     let progress_token = call.progress_token.clone();
-    let open = matches!(seat.snapshot.config.access, Access::Open);
+    let open = seat.snapshot.config.access.is_open();
     let marks = Marks {
         free_output: item.is_some_and(|item| item.free_output),
         shareable: open && upstream.forward_headers.is_empty(),

@@ -8,8 +8,8 @@ use super::{Seat, execute};
 use crate::catalog::Presence;
 use crate::exchange::{Answer, Event, Failure, Reply, reply};
 use crate::jsonrpc::Object;
-use crate::names::UpstreamName;
-use crate::policy::{self, Class, Decision};
+use crate::names::{UpstreamName, unmark_uri};
+use crate::policy::{self, Asked, Class, Decision};
 use crate::principal::Rights;
 use crate::protocol::ListKind;
 use crate::upstream::Link;
@@ -23,7 +23,7 @@ const UNSAID: i64 = 0;
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// The upstreams of a route that are up, have resources, permit the question, and whose resources these rights reach.
-pub(super) fn candidates(seat: &Seat, rights: &Rights) -> Vec<UpstreamName> {
+pub(super) fn candidates(seat: &Seat, rights: &Rights, uri: &str) -> Vec<UpstreamName> {
     let config = &seat.snapshot.config;
     let of_route = config.upstreams.iter().filter(|upstream| seat.route.upstreams.contains(&upstream.name));
     of_route
@@ -32,10 +32,23 @@ pub(super) fn candidates(seat: &Seat, rights: &Rights) -> Vec<UpstreamName> {
             Some(Presence::Up { inventory }) => inventory.offer.resources,
             Some(Presence::Connecting { .. } | Presence::Down { .. }) | None => false,
         })
-        .filter(|upstream| policy::decide(rights, &upstream.name, Class::Read, None) == Decision::Allow)
+        .filter(|upstream| may_read(seat, rights, &upstream.name, uri))
         .map(|upstream| upstream.name.clone())
         .take(MOST)
         .collect()
+}
+
+/// Whether a resource of this URI would be one that these rights may read.
+fn may_read(seat: &Seat, rights: &Rights, upstream: &UpstreamName, uri: &str) -> bool {
+    let local = unmark_uri(uri, upstream);
+    let asked = Asked {
+        route: &seat.route.name,
+        upstream,
+        kind: ListKind::Resources,
+        local: local.as_deref().unwrap_or(uri),
+        class: Class::Read,
+    };
+    policy::decide(&seat.route.policy, rights, &asked).0 == Decision::Allow
 }
 
 /// Tries the plans until one upstream knows the URI.

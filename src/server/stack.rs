@@ -18,7 +18,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::{body, doors};
 use crate::admin::Admin;
-use crate::auth::Authenticator;
+use crate::auth::{Authenticator, Refusal};
 use crate::catalog::Snapshot;
 use crate::config::{Listen, Route};
 use crate::downstream::{Body, Endpoint, Inbound, internal_error, is_json};
@@ -162,17 +162,11 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
         return Ok(closing(response));
     }
-    let principal = match doors.authenticator.authenticate(&head.headers, &route.path, jiff::Timestamp::now())
-    {
+    let authenticated = doors.authenticator.authenticate(&head.headers, &route, jiff::Timestamp::now());
+    let principal = match authenticated.await {
         Ok(principal) => principal,
         Err(refused) => {
-            tracing::info!(event = refused.event, route = %route.name, "a request without a good token");
-            let mut response = refusal(refused.status, "a valid token is needed");
-            if let Ok(challenge) = HeaderValue::from_str(&refused.www_authenticate) {
-                response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-            }
-            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-            return Ok(closing(response));
+            return Ok(unauthenticated(&refused, &route));
         }
     };
     if doors.gate.is_shut() {
@@ -198,6 +192,24 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         Door::Endpoint => Box::pin(doors.endpoint.serve(inbound)).await,
         Door::Sse => doors.endpoint.serve_sse(inbound, head.uri.query()),
     })
+}
+
+/// The answer to a request without a good credential.
+fn unauthenticated(refused: &Refusal, route: &Route) -> Response<Body> {
+    let Refusal { event, reason, .. } = *refused;
+    tracing::info!(event, reason, route = %route.name, "a request without a good token");
+    let text = match refused.status {
+        StatusCode::SERVICE_UNAVAILABLE => "tokens cannot be verified at the moment; try again",
+        _ => "a valid token is needed",
+    };
+    let mut response = refusal(refused.status, text);
+    let headers = response.headers_mut();
+    match refused.www_authenticate.as_deref().map(HeaderValue::from_str) {
+        Some(Ok(challenge)) => headers.insert(header::WWW_AUTHENTICATE, challenge),
+        Some(Err(_)) | None => headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5")),
+    };
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    closing(response)
 }
 
 /// Protected resource metadata: for everybody, from everywhere.

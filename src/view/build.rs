@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::pages::Pages;
 use super::{Announced, Hashes, Shown, View};
 use crate::catalog::{Inventory, Item, Presence, Snapshot};
-use crate::config::{Access, Config, Route, Upstream};
+use crate::config::{Config, Route, Upstream};
 use crate::names::UpstreamName;
-use crate::policy::{self, Class, Decision};
+use crate::policy::{self, Asked, Class, Decision};
 use crate::principal::Rights;
 use crate::protocol::{ListKind, Offer, TASKS};
 
@@ -58,7 +58,7 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, rights: &Rights) -> View
         to_stateless: announced(&view.offer, &visible, true),
     };
     view.instructions = instructions(route, &visible);
-    view.missing = missing(snapshot, &upstreams, rights);
+    view.missing = missing(snapshot, (route, &upstreams), rights);
     view.ttl_ms = if view.missing.is_some() { 0 } else { ttl_ms(&visible) };
     view.public = public(&snapshot.config, &visible);
     view
@@ -78,8 +78,9 @@ fn admit(view: &mut View, upstream: &Upstream, route: &Route, rights: &Rights, i
         return;
     }
     let key = (item.kind, item.name.clone());
-    let tool = (item.kind == ListKind::Tools).then_some(&item.entry.local);
-    match policy::decide(rights, &upstream.name, class, tool) {
+    let asked =
+        Asked { route: &route.name, upstream: &upstream.name, kind: item.kind, local: item.local(), class };
+    match policy::decide(&route.policy, rights, &asked).0 {
         Decision::Allow => {
             let shown = Shown { item: Arc::clone(item), class };
             view.order.entry(item.kind).or_default().push(shown.clone());
@@ -120,10 +121,7 @@ fn visible<'s>(
 ) -> Vec<(&'s Arc<Upstream>, &'s Arc<Inventory>)> {
     let seen: HashSet<&UpstreamName> =
         view.order.values().flatten().map(|shown| &shown.item.upstream).collect();
-    let open = match snapshot.config.access {
-        Access::Open => true,
-        Access::Tokens(_) => false,
-    };
+    let open = snapshot.config.access.is_open();
     upstreams
         .iter()
         .filter(|upstream| open || seen.contains(&upstream.name))
@@ -216,11 +214,24 @@ fn plain(text: &str, most: usize) -> String {
     out
 }
 
+/// Whether these rights reach anything of an upstream whose items are not known: something of class read, whatever it
+/// is called.
+pub(super) fn reaches_into(route: &Route, rights: &Rights, upstream: &UpstreamName) -> bool {
+    ListKind::ALL.into_iter().any(|kind| {
+        let asked = Asked { route: &route.name, upstream, kind, local: "", class: Class::Read };
+        policy::decide(&route.policy, rights, &asked).0 == Decision::Allow
+    })
+}
+
 /// `_meta["dev.weir/missing"]`: the upstreams of the route that are not up, as far as these rights reach into them.
-fn missing(snapshot: &Snapshot, upstreams: &[&Arc<Upstream>], rights: &Rights) -> Option<String> {
+fn missing(
+    snapshot: &Snapshot,
+    (route, upstreams): (&Route, &[&Arc<Upstream>]),
+    rights: &Rights,
+) -> Option<String> {
     let rows: Vec<serde_json::Value> = upstreams
         .iter()
-        .filter(|upstream| policy::decide(rights, &upstream.name, Class::Read, None) == Decision::Allow)
+        .filter(|upstream| reaches_into(route, rights, &upstream.name))
         .filter_map(|upstream| {
             let (reason, since) = match snapshot.inventories.get(&upstream.name)? {
                 Presence::Up { inventory } if inventory.is_whole => return None,
@@ -250,9 +261,5 @@ fn ttl_ms(visible: &[(&Arc<Upstream>, &Arc<Inventory>)]) -> u64 {
 }
 
 fn public(config: &Config, visible: &[(&Arc<Upstream>, &Arc<Inventory>)]) -> bool {
-    let open = match config.access {
-        Access::Open => true,
-        Access::Tokens(_) => false,
-    };
-    open && visible.iter().all(|(_, inventory)| inventory.ttl.is_none_or(|ttl| ttl.public))
+    config.access.is_open() && visible.iter().all(|(_, inventory)| inventory.ttl.is_none_or(|ttl| ttl.public))
 }

@@ -1,18 +1,22 @@
-//! Who may call.
+//! Who may call, and what.
 
-use std::collections::{BTreeSet, HashSet};
+mod jwt;
+mod rule;
+mod scope;
+mod token;
+
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
-
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 
 use super::hosts::is_loopback;
 use super::listen::Listener;
 use super::upstream::Known;
 use crate::config::file::{self, At, Field};
-use crate::config::model::{Access, Token};
+use crate::config::model::{Access, DefaultDecision, Guard, Policy};
 use crate::config::problem::{Findings, Place};
-use crate::principal::{Principal, Scope};
+use crate::principal::Scope;
+use scope::Meaning;
 
 const SOURCES: &str = "tokens, generate, jwt, introspection, mtls, anonymous";
 
@@ -20,28 +24,61 @@ const SOURCES: &str = "tokens, generate, jwt, introspection, mtls, anonymous";
 pub(crate) const NEEDS_ACCESS: &str = "this address can be reached from other machines, so \"access\" must say who \
                                        may call; \"access: open\" lets anybody in";
 
-/// Reads `access`, and whether `access: open` was written out.
+/// What `access` comes to.
+pub(super) struct Understood {
+    /// Who may call.
+    pub(super) access: Access,
+    /// Whether `access: open` was written out.
+    pub(super) open_anywhere: bool,
+    /// What decides where a route says nothing else.
+    pub(super) policy: Policy,
+}
+
+impl Understood {
+    fn of(access: Access, open_anywhere: bool) -> Self {
+        Self { access, open_anywhere, policy: Policy::default() }
+    }
+}
+
+/// Reads `access`. Relative paths begin at `folder`.
 pub(super) fn access(
     field: Field<file::Access>,
     listener: &Listener,
-    upstreams: &[Known],
+    (upstreams, folder): (&[Known], &Path),
     findings: &Findings,
-) -> (Access, bool) {
+) -> Understood {
     match field {
-        Field::Absent if is_loopback(listener.listen.address) => (Access::Open, false),
+        Field::Absent if is_loopback(listener.listen.address) => Understood::of(Access::Open, false),
         Field::Absent => {
             findings.error(&listener.place, NEEDS_ACCESS);
-            (Access::Open, false)
+            Understood::of(Access::Open, false)
         }
-        Field::Bad => (Access::Tokens(Vec::new()), false),
-        Field::Written(At { value: file::Access::Word(_), .. }) => (Access::Open, true),
+        Field::Bad => Understood::of(Access::Guarded(Guard::default()), false),
+        Field::Written(At { value: file::Access::Word(_), .. }) => Understood::of(Access::Open, true),
         Field::Written(At { place, value: file::Access::Block(block), .. }) => {
-            (Access::Tokens(tokens(&block, &place, upstreams, findings)), false)
+            refuse_no_source(&block, &place, findings);
+            let has_issuers = block.jwt.written().is_some_and(|at| !at.value.is_empty());
+            if has_issuers && listener.listen.public_url.is_none() {
+                let text = "needs listen.public_url: tokens must be made for the address that clients know";
+                findings.error(block.jwt.place().unwrap_or(&place), text);
+            }
+            let policy = policy(&block, upstreams, findings);
+            let meaning = Meaning { upstreams, rules: &policy.rules, words: &policy.words };
+            let tokens = token::tokens(&block, &meaning, findings);
+            let guard = Guard {
+                tokens,
+                generate: block.generate.written().map(|at| folder.join(&at.value)),
+                initialize_token: block.initialize_token.written().is_some_and(|at| at.value),
+                issuers: jwt::issuers(&block.jwt, folder, findings),
+            };
+            refuse_plain_tokens(&block, listener, findings);
+            warn_of_ungranted(&block, &policy, &guard, findings);
+            Understood { access: Access::Guarded(guard), open_anywhere: false, policy }
         }
     }
 }
 
-fn tokens(block: &file::AccessBlock, place: &Place, upstreams: &[Known], findings: &Findings) -> Vec<Token> {
+fn refuse_no_source(block: &file::AccessBlock, place: &Place, findings: &Findings) {
     let empty = |list: Option<usize>| list.is_none_or(|length| length == 0);
     let none = empty(block.tokens.written().map(|at| at.value.len()))
         && empty(block.jwt.written().map(|at| at.value.len()))
@@ -52,113 +89,97 @@ fn tokens(block: &file::AccessBlock, place: &Place, upstreams: &[Known], finding
     if none {
         findings.error(place, &format!("names no source of credentials; accepted: one or more of {SOURCES}"));
     }
-    let mut seen = HashSet::new();
-    let entries = block.tokens.written().map(|at| at.value.as_slice()).unwrap_or_default();
-    entries
-        .iter()
-        .filter_map(|at| {
-            let token = token(at, upstreams, findings)?;
-            if !seen.insert(token.hash) {
-                findings.error(&at.place.member("hash"), "the same hash stands in an earlier entry");
+}
+
+/// A token in a body is for listeners that nobody reads along on.
+fn refuse_plain_tokens(block: &file::AccessBlock, listener: &Listener, findings: &Findings) {
+    if let Some(at) = block.initialize_token.written().filter(|at| at.value)
+        && !is_loopback(listener.listen.address)
+    {
+        findings.error(&at.place, "true is for a listener on loopback, or one with TLS");
+    }
+}
+
+fn policy(block: &file::AccessBlock, upstreams: &[Known], findings: &Findings) -> Policy {
+    Policy {
+        default: default(&block.default),
+        rules: rule::rules(&block.rules, upstreams, findings),
+        anonymous: anonymous(&block.anonymous, findings),
+        audiences: Vec::new(),
+        words: Arc::new(scope::words(&block.scopes, findings)),
+    }
+}
+
+fn default(field: &Field<file::DefaultRule>) -> DefaultDecision {
+    match field.written().map(|at| &at.value) {
+        Some(file::DefaultRule::Deny) => DefaultDecision::Deny,
+        Some(file::DefaultRule::ByClass) | None => DefaultDecision::ByClass,
+    }
+}
+
+fn anonymous(field: &Field<file::Anonymous>, findings: &Findings) -> Option<BTreeSet<Scope>> {
+    field.written().map(|at| scope::scopes(&at.value.scopes, None, findings))
+}
+
+/// What decides on a route: its own keys in place of the global ones, its rules before them.
+pub(super) fn of_route(
+    field: &Field<file::RouteAccess>,
+    global: &Understood,
+    upstreams: &[Known],
+    findings: &Findings,
+) -> Policy {
+    let Some(at) = field.written() else { return global.policy.clone() };
+    let block = &at.value;
+    if global.access.is_open() {
+        findings.error(
+            &at.place,
+            "access is open, so there is nothing to replace; write a global \"access\" block",
+        );
+    }
+    let mut rules = rule::rules(&block.rules, upstreams, findings);
+    rules.extend(global.policy.rules.iter().map(Arc::clone));
+    let audiences = block.audiences.written().map(|at| at.value.as_slice()).unwrap_or_default();
+    Policy {
+        default: if block.default.is_absent() { global.policy.default } else { default(&block.default) },
+        rules,
+        anonymous: match block.anonymous {
+            Field::Absent => global.policy.anonymous.clone(),
+            Field::Bad | Field::Written(_) => anonymous(&block.anonymous, findings),
+        },
+        audiences: audiences.iter().map(|at| at.value.clone()).collect(),
+        words: if block.scopes.is_absent() {
+            Arc::clone(&global.policy.words)
+        } else {
+            Arc::new(scope::words(&block.scopes, findings))
+        },
+    }
+}
+
+/// Scopes that a rule asks for and that nothing can grant. An issuer of JWTs may grant any.
+fn warn_of_ungranted(block: &file::AccessBlock, policy: &Policy, guard: &Guard, findings: &Findings) {
+    if !guard.issuers.is_empty() || !block.introspection.is_absent() || !block.mtls.is_absent() {
+        return;
+    }
+    let granted = granted(policy, guard);
+    for at in block.rules.written().map(|at| at.value.as_slice()).unwrap_or_default() {
+        let Some(require) = at.value.require.written().map(|at| &at.value) else { continue };
+        let asked =
+            [&require.scopes_all, &require.scopes_any].into_iter().filter_map(|field| field.written());
+        for at in asked.flat_map(|list| &list.value) {
+            if !granted.contains(&Scope::new(&at.value)) {
+                findings.warning(&at.place, &format!("nothing grants {}, so nobody has it", at.shown()));
             }
-            Some(token)
-        })
-        .collect()
-}
-
-fn token(at: &At<file::Token>, upstreams: &[Known], findings: &Findings) -> Option<Token> {
-    let entry = &at.value;
-    if entry.name.is_absent() {
-        findings.error(&at.place.member("name"), "this key is missing; it names the principal");
-    }
-    if entry.hash.is_absent() {
-        findings.error(&at.place.member("hash"), "this key is missing; \"weir token\" prints one");
-    }
-    let scopes = scopes(&entry.scopes, upstreams, findings);
-    if entry.scopes.is_absent() {
-        findings.warning(&at.place.member("scopes"), "without scopes this token may do nothing");
-    }
-    let groups = entry.groups.written().map(|at| at.value.as_slice()).unwrap_or_default();
-    let groups: BTreeSet<Arc<str>> = groups.iter().map(|group| group.value.as_str().into()).collect();
-    let not_after = entry.not_after.written().and_then(|at| last_day(at, findings));
-    let name = entry.name.written().filter(|at| is_subject(at, findings))?;
-    let hash = entry.hash.written().and_then(|at| hash(at, findings))?;
-    Some(Token { hash, principal: Principal::fixed(&name.value, scopes, groups), not_after })
-}
-
-fn is_subject(at: &At<String>, findings: &Findings) -> bool {
-    let fits =
-        !at.value.is_empty() && at.value.chars().count() <= 128 && !at.value.contains(char::is_control);
-    if !fits {
-        findings.error(&at.place, "accepted: 1 to 128 characters, no control characters");
-    }
-    fits
-}
-
-fn hash(at: &At<String>, findings: &Findings) -> Option<[u8; 32]> {
-    let hash = at.value.strip_prefix("sha256:").and_then(unhex);
-    if hash.is_none() {
-        findings.error(&at.place, "not a hash; accepted: sha256: and 64 lower-case hexadecimal digits");
-    }
-    hash
-}
-
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let digit = |c: u8| match c {
-        b'0'..=b'9' => Some(c - b'0'),
-        b'a'..=b'f' => Some(c - b'a' + 10),
-        _ => None,
-    };
-    let digits: Vec<u8> = text.bytes().map(digit).collect::<Option<_>>()?;
-    let (pairs, rest) = digits.as_chunks::<2>();
-    let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
-    if rest.is_empty() { bytes.try_into().ok() } else { None }
-}
-
-/// Scopes as RFC 6749, section 3.3, writes them.
-fn scopes(field: &Field<Vec<At<String>>>, upstreams: &[Known], findings: &Findings) -> BTreeSet<Scope> {
-    let list = field.written().map(|at| at.value.as_slice()).unwrap_or_default();
-    list.iter()
-        .filter_map(|at| {
-            let legal = |c: u8| c.is_ascii_graphic() && !matches!(c, b'"' | b'\\');
-            let fits = !at.value.is_empty() && at.value.bytes().all(legal);
-            if !fits {
-                findings
-                    .error(&at.place, &format!("{} is not a scope; one entry holds one scope", at.shown()));
-            } else if !is_asked_for(&at.value, upstreams) {
-                let text = "no tool asks for this scope; accepted: mcp:CLASS, UPSTREAM:CLASS, UPSTREAM:tool:NAME, \
-                            with read, write or destructive as CLASS";
-                findings.warning(&at.place, text);
-            }
-            fits.then(|| Scope::new(&at.value))
-        })
-        .collect()
-}
-
-/// Whether anything is reached by this scope.
-fn is_asked_for(scope: &str, upstreams: &[Known]) -> bool {
-    let Some((family, rest)) = scope.split_once(':') else { return false };
-    let is_class = matches!(rest, "read" | "write" | "destructive");
-    match family {
-        "mcp" => is_class || rest == "admin",
-        _ => {
-            let is_tool = rest.strip_prefix("tool:").is_some_and(|name| !name.is_empty());
-            (is_class || is_tool) && upstreams.iter().any(|known| known.name.as_str() == family)
         }
     }
 }
 
-/// The end of a day, in seconds since 1970.
-fn last_day(at: &At<String>, findings: &Findings) -> Option<i64> {
-    let end = at
-        .value
-        .parse::<Date>()
-        .ok()
-        .filter(|_| at.value.len() == 10)
-        .and_then(|day| day.tomorrow().ok())
-        .and_then(|next| next.to_zoned_datetime(TimeZone::UTC).ok());
-    if end.is_none() {
-        findings.error(&at.place, &format!("{} is not a day; accepted: YYYY-MM-DD", at.shown()));
+fn granted(policy: &Policy, guard: &Guard) -> BTreeSet<Scope> {
+    let mut all: BTreeSet<Scope> = policy.anonymous.iter().flatten().cloned().collect();
+    for token in &guard.tokens {
+        all.extend(token.principal.scopes().cloned());
     }
-    end.map(|end| end.timestamp().as_second())
+    if guard.generate.is_some() {
+        all.insert(Scope::new("mcp:admin"));
+    }
+    policy.words.expanded(&all)
 }

@@ -3,6 +3,7 @@
 use std::str::FromStr as _;
 use std::sync::Arc;
 
+use super::access::{Understood, of_route};
 use super::pattern;
 use super::upstream::Known;
 use crate::config::file::{self, At, Field, Mode, RouteUpstreams};
@@ -20,17 +21,19 @@ struct Placed {
 pub(super) fn routes(
     field: Field<Vec<At<file::Route>>>,
     upstreams: &[Known],
+    access: &Understood,
     findings: &Findings,
 ) -> Vec<Arc<Route>> {
     let Field::Written(list) = field else {
-        return RouteName::from_str("default").map(|name| whole(name, upstreams)).into_iter().collect();
+        let only = RouteName::from_str("default").map(|name| whole(name, upstreams, access));
+        return only.into_iter().collect();
     };
     if list.value.is_empty() {
         findings.error(&list.place, "names no route; without this key there is one at /mcp");
     }
     let mut routes: Vec<Placed> = Vec::new();
     for at in list.value {
-        let Some(placed) = route(at, upstreams, findings) else { continue };
+        let Some(placed) = route(at, upstreams, access, findings) else { continue };
         if routes.iter().any(|earlier| earlier.route.name == placed.route.name) {
             let text = format!("another route has the name {} already", placed.route.name);
             findings.error(&placed.place, &text);
@@ -42,7 +45,7 @@ pub(super) fn routes(
 }
 
 /// The one route that there is without `routes`.
-fn whole(name: RouteName, upstreams: &[Known]) -> Arc<Route> {
+fn whole(name: RouteName, upstreams: &[Known], access: &Understood) -> Arc<Route> {
     Arc::new(Route {
         name,
         path: "/mcp".to_owned(),
@@ -51,6 +54,7 @@ fn whole(name: RouteName, upstreams: &[Known]) -> Arc<Route> {
         allow: pattern::everything(),
         deny: globset::GlobSet::empty(),
         instructions: String::new(),
+        policy: access.policy.clone(),
     })
 }
 
@@ -58,7 +62,12 @@ fn enabled(upstreams: &[Known]) -> impl Iterator<Item = UpstreamName> {
     upstreams.iter().filter(|known| known.upstream.is_some()).map(|known| known.name.clone())
 }
 
-fn route(at: At<file::Route>, upstreams: &[Known], findings: &Findings) -> Option<Placed> {
+fn route(
+    at: At<file::Route>,
+    upstreams: &[Known],
+    access: &Understood,
+    findings: &Findings,
+) -> Option<Placed> {
     let block = at.value;
     if block.name.is_absent() {
         findings.error(&at.place.member("name"), "this key is missing; it names the route");
@@ -66,6 +75,7 @@ fn route(at: At<file::Route>, upstreams: &[Known], findings: &Findings) -> Optio
     let tools = block.tools.or_default();
     let allow = pattern::allow(&tools.allow, findings);
     let deny = pattern::set(&tools.deny, findings);
+    let policy = of_route(&block.access, access, upstreams, findings);
     let upstreams = shown(block.upstreams, upstreams, findings);
     let written = block.path.written().and_then(|at| path(at, findings));
     let name = block.name.written().and_then(|at| name(at, findings))?;
@@ -78,6 +88,7 @@ fn route(at: At<file::Route>, upstreams: &[Known], findings: &Findings) -> Optio
         allow,
         deny,
         instructions: block.instructions.or_default(),
+        policy,
     });
     Some(Placed { route, place })
 }

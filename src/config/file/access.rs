@@ -59,17 +59,17 @@ pub(crate) struct AccessBlock {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RouteAccess {
     /// What decides where no rule does.
-    default: Field<DefaultRule>,
+    pub(crate) default: Field<DefaultRule>,
     /// Rules that come before the global ones.
-    rules: Field<Vec<At<Rule>>>,
+    pub(crate) rules: Field<Vec<At<Rule>>>,
     /// Limits per principal.
-    limits: Field<AccessLimits>,
+    pub(crate) limits: Field<AccessLimits>,
     /// Callers without a credential.
-    anonymous: Field<Anonymous>,
+    pub(crate) anonymous: Field<Anonymous>,
     /// Audiences of tokens. Default: `public_url` and the path of the route.
-    audiences: Field<Vec<At<String>>>,
+    pub(crate) audiences: Field<Vec<At<String>>>,
     /// What scopes mean.
-    scopes: Field<Scopes>,
+    pub(crate) scopes: Field<Scopes>,
 }
 
 /// A static token. Two entries with one name are one principal.
@@ -95,21 +95,21 @@ pub(crate) struct Token {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Jwt {
     /// The issuer.
-    issuer: Field<String>,
+    pub(crate) issuer: Field<String>,
     /// Audiences beside `public_url` and path. Default: none.
-    audiences: Field<Vec<At<String>>>,
+    pub(crate) audiences: Field<Vec<At<String>>>,
     /// Where its keys are.
-    jwks: Field<Jwks>,
+    pub(crate) jwks: Field<Jwks>,
     /// Accepted algorithms. Default: `RS256`, `ES256`, `EdDSA`.
-    algorithms: Field<Vec<At<String>>>,
+    pub(crate) algorithms: Field<Vec<At<String>>>,
     /// The value that `typ` must have.
-    require_typ: Field<String>,
+    pub(crate) require_typ: Field<String>,
     /// Tolerance for times. Default: `30s`.
-    leeway: Field<DurationText>,
+    pub(crate) leeway: Field<DurationText>,
     /// Claims that hold scopes. Default: `scope`, `scp`.
-    scope_claims: Field<Vec<At<String>>>,
+    pub(crate) scope_claims: Field<Vec<At<String>>>,
     /// Claims that hold groups. Default: `groups`.
-    group_claims: Field<Vec<At<String>>>,
+    pub(crate) group_claims: Field<Vec<At<String>>>,
 }
 
 /// Where an issuer's keys are.
@@ -117,13 +117,13 @@ pub(crate) struct Jwt {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Jwks {
     /// Whether the issuer's metadata says it. Default: true.
-    discovery: Field<bool>,
+    pub(crate) discovery: Field<bool>,
     /// Where `jwks_uri` may point. Default: the issuer's host.
-    hosts: Field<Vec<At<String>>>,
+    pub(crate) hosts: Field<Vec<At<String>>>,
     /// The address of the key set.
-    url: Field<String>,
+    pub(crate) url: Field<String>,
     /// A file with the key set.
-    file: Field<String>,
+    pub(crate) file: Field<String>,
 }
 
 /// An endpoint that is asked about opaque tokens.
@@ -131,15 +131,15 @@ pub(crate) struct Jwks {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Introspection {
     /// Its address.
-    endpoint: Field<String>,
+    pub(crate) endpoint: Field<String>,
     /// Weir's own credential there.
-    client: Field<IntrospectionClient>,
+    pub(crate) client: Field<IntrospectionClient>,
     /// Asked only for tokens that begin with this. Default: all.
-    prefix: Field<String>,
+    pub(crate) prefix: Field<String>,
     /// Audiences beside `public_url` and path. Default: none.
-    audiences: Field<Vec<At<String>>>,
+    pub(crate) audiences: Field<Vec<At<String>>>,
     /// How long answers are remembered. Default: `30s`.
-    cache: Field<DurationText>,
+    pub(crate) cache: Field<DurationText>,
 }
 
 /// Weir's own credential at an introspection endpoint.
@@ -147,9 +147,9 @@ pub(crate) struct Introspection {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct IntrospectionClient {
     /// The client id.
-    id: Field<String>,
+    pub(crate) id: Field<String>,
     /// The client secret.
-    secret: Field<SecretText>,
+    pub(crate) secret: Field<SecretText>,
 }
 
 /// Client certificates.
@@ -157,7 +157,7 @@ pub(crate) struct IntrospectionClient {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Mtls {
     /// Which are accepted; the first that matches decides.
-    subjects: Field<Vec<At<MtlsSubject>>>,
+    pub(crate) subjects: Field<Vec<At<MtlsSubject>>>,
 }
 
 /// Client certificates of one kind.
@@ -166,11 +166,11 @@ pub(crate) struct Mtls {
 pub(crate) struct MtlsSubject {
     /// A glob on the name in the certificate.
     #[serde(rename = "match")]
-    matches: Field<String>,
+    pub(crate) matches: Field<String>,
     /// What its holder may do.
-    scopes: Field<Vec<At<String>>>,
+    pub(crate) scopes: Field<Vec<At<String>>>,
     /// Groups of its holder.
-    groups: Field<Vec<At<String>>>,
+    pub(crate) groups: Field<Vec<At<String>>>,
 }
 
 /// Callers without a credential.
@@ -178,7 +178,7 @@ pub(crate) struct MtlsSubject {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Anonymous {
     /// What they may do.
-    scopes: Field<Vec<At<String>>>,
+    pub(crate) scopes: Field<Vec<At<String>>>,
 }
 
 /// What scopes mean.
@@ -186,9 +186,9 @@ pub(crate) struct Anonymous {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Scopes {
     /// Scopes that a scope implies.
-    implies: Field<Entries<Vec<At<String>>>>,
+    pub(crate) implies: Field<Entries<Vec<At<String>>>>,
     /// Other names of scopes.
-    map: Field<Entries<String>>,
+    pub(crate) map: Field<Entries<String>>,
 }
 
 /// What decides where no rule does.
@@ -206,13 +206,13 @@ pub(crate) enum DefaultRule {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct AccessLimits {
     /// Rate of calls.
-    calls: Field<RateText>,
+    pub(crate) calls: Field<RateText>,
     /// Calls above the rate at once.
-    burst: Field<u64>,
+    pub(crate) burst: Field<u64>,
     /// Calls in flight.
-    concurrent: Field<u64>,
+    pub(crate) concurrent: Field<u64>,
     /// Standing streams.
-    streams: Field<u64>,
+    pub(crate) streams: Field<u64>,
 }
 
 /// A rule.
@@ -220,20 +220,20 @@ pub(crate) struct AccessLimits {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Rule {
     /// Its name.
-    name: Field<String>,
+    pub(crate) name: Field<String>,
     /// What it is about; all keys must fit.
     #[serde(rename = "match")]
-    matches: Field<Match>,
+    pub(crate) matches: Field<Match>,
     /// True: what matches is refused. Default: false.
-    deny: Field<bool>,
+    pub(crate) deny: Field<bool>,
     /// What a caller must have. Default: nothing.
-    require: Field<Require>,
+    pub(crate) require: Field<Require>,
     /// A CEL expression that must hold.
-    when: Field<String>,
+    pub(crate) when: Field<String>,
     /// What a caller gets who may not. Default: `step_up`.
-    on_denied: Field<OnDenied>,
+    pub(crate) on_denied: Field<OnDenied>,
     /// The text of the refusal.
-    message: Field<String>,
+    pub(crate) message: Field<String>,
 }
 
 /// What a rule is about.
@@ -241,19 +241,19 @@ pub(crate) struct Rule {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Match {
     /// Names of routes.
-    route: Field<Texts>,
+    pub(crate) route: Field<Texts>,
     /// Names of upstreams.
-    upstream: Field<Texts>,
+    pub(crate) upstream: Field<Texts>,
     /// Kinds of items.
-    kind: Field<Kinds>,
+    pub(crate) kind: Field<Kinds>,
     /// Globs on tools' local names.
-    tool: Field<Texts>,
+    pub(crate) tool: Field<Texts>,
     /// Globs on prompts' local names.
-    prompt: Field<Texts>,
+    pub(crate) prompt: Field<Texts>,
     /// Globs on the upstream's URIs.
-    resource: Field<Texts>,
+    pub(crate) resource: Field<Texts>,
     /// Classes of tools.
-    class: Field<ClassNames>,
+    pub(crate) class: Field<ClassNames>,
 }
 
 /// One text or a list that means any of them.
@@ -323,13 +323,13 @@ pub(crate) enum ClassName {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Require {
     /// All of these scopes.
-    scopes_all: Field<Vec<At<String>>>,
+    pub(crate) scopes_all: Field<Vec<At<String>>>,
     /// One of these scopes.
-    scopes_any: Field<Vec<At<String>>>,
+    pub(crate) scopes_any: Field<Vec<At<String>>>,
     /// One of these groups.
-    groups_any: Field<Vec<At<String>>>,
+    pub(crate) groups_any: Field<Vec<At<String>>>,
     /// One of these subjects.
-    subjects: Field<Vec<At<String>>>,
+    pub(crate) subjects: Field<Vec<At<String>>>,
 }
 
 /// What a caller gets who may not.

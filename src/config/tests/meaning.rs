@@ -115,13 +115,13 @@ fn tokens_have_an_end_and_rights_of_their_own() {
         hash('1'),
         hash('f')
     ));
-    let Access::Tokens(tokens) = &config.access else { panic!() };
+    let tokens = &config.access.guard().expect("it is guarded").tokens;
     assert_eq!(tokens[0].not_after, Some(1_801_440_000), "2027-02-01T00:00:00Z");
     assert_eq!((tokens[0].hash[31], tokens[1].hash[31]), (1, 15));
     assert_eq!(tokens[0].principal.subject, tokens[1].principal.subject);
     assert_ne!(tokens[0].principal.rights, tokens[1].principal.rights);
-    let Rights::Granted { scopes, groups } = &tokens[0].principal.rights else { panic!() };
-    assert_eq!((scopes.len(), groups.len()), (1, 1));
+    let Rights::Granted(grant) = &tokens[0].principal.rights else { panic!() };
+    assert_eq!((grant.scopes.len(), grant.groups.len()), (1, 1));
 }
 
 #[test]

@@ -1,0 +1,162 @@
+//! Rules.
+
+use std::str::FromStr as _;
+use std::sync::Arc;
+
+use globset::GlobSet;
+
+use super::scope;
+use crate::config::check::pattern;
+use crate::config::check::upstream::Known;
+use crate::config::file::{self, At, Field, Texts};
+use crate::config::model::{Class, Effect, Match, Require, Rule};
+use crate::config::problem::{Findings, Place};
+use crate::names::RouteName;
+use crate::protocol::ListKind;
+
+/// Reads a list of rules. A rule without a name is called by its place.
+pub(super) fn rules(
+    field: &Field<Vec<At<file::Rule>>>,
+    upstreams: &[Known],
+    findings: &Findings,
+) -> Vec<Arc<Rule>> {
+    let list = field.written().map(|at| at.value.as_slice()).unwrap_or_default();
+    let rules: Vec<Arc<Rule>> = list.iter().map(|at| Arc::new(rule(at, upstreams, findings))).collect();
+    warn_of_unreachable(list, &rules, findings);
+    rules
+}
+
+fn rule(at: &At<file::Rule>, upstreams: &[Known], findings: &Findings) -> Rule {
+    let block = &at.value;
+    let name = block.name.written().map_or_else(|| at.place.key.clone(), |at| at.value.clone());
+    let denies = block.deny.written().is_some_and(|at| at.value);
+    let effect = if denies {
+        for place in [block.require.place(), block.on_denied.place()].into_iter().flatten() {
+            findings.error(place, "a rule that denies asks for nothing; leave this key out");
+        }
+        Effect::Deny
+    } else {
+        Effect::Require(require(block, findings))
+    };
+    Rule { name, matches: matches(&block.matches, upstreams, findings), effect }
+}
+
+fn require(block: &file::Rule, findings: &Findings) -> Require {
+    let none = file::Require::default();
+    let needs = block.require.written().map_or(&none, |at| &at.value);
+    let list = |field: &Field<Vec<At<String>>>| -> Vec<String> {
+        let list = field.written().map(|at| at.value.as_slice()).unwrap_or_default();
+        list.iter().map(|at| at.value.clone()).collect()
+    };
+    for field in [&needs.scopes_any, &needs.groups_any, &needs.subjects] {
+        if let Some(at) = field.written().filter(|at| at.value.is_empty()) {
+            findings.error(&at.place, "an empty list lets nobody in; leave the key out, or name something");
+        }
+    }
+    let scopes = |field: &Field<Vec<At<String>>>| {
+        let list = field.written().map(|at| at.value.as_slice()).unwrap_or_default();
+        list.iter().filter_map(|at| scope::one(at, findings)).collect()
+    };
+    Require {
+        scopes_all: scopes(&needs.scopes_all),
+        scopes_any: scopes(&needs.scopes_any),
+        groups_any: list(&needs.groups_any).iter().map(|group| group.as_str().into()).collect(),
+        subjects: list(&needs.subjects),
+        hides: block.on_denied.written().is_some_and(|at| matches!(at.value, file::OnDenied::Hide)),
+        message: block.message.written().map(|at| at.value.clone()),
+    }
+}
+
+fn matches(field: &Field<file::Match>, upstreams: &[Known], findings: &Findings) -> Match {
+    let Some(block) = field.written().map(|at| &at.value) else { return Match::default() };
+    let named = [
+        (ListKind::Tools, &block.tool),
+        (ListKind::Prompts, &block.prompt),
+        (ListKind::Resources, &block.resource),
+    ];
+    let mut names = Vec::new();
+    for (kind, field) in named {
+        let Some(globs) = globs(field, findings) else { continue };
+        if kind == ListKind::Resources {
+            names.push((ListKind::Templates, globs.clone()));
+        }
+        names.push((kind, globs));
+    }
+    let upstream = globs(&block.upstream, findings);
+    if let (Some(globs), Some(place)) = (&upstream, block.upstream.place())
+        && !upstreams.iter().any(|known| globs.is_match(known.name.as_str()))
+    {
+        let names: Vec<&str> = upstreams.iter().map(|known| known.name.as_str()).collect();
+        findings.warning(place, &format!("no upstream has such a name; there are {}", names.join(", ")));
+    }
+    Match {
+        routes: texts(&block.route).map(|list| list.iter().filter_map(|at| route(at, findings)).collect()),
+        upstream,
+        kinds: kinds(&block.kind),
+        names: (!names.is_empty()).then_some(names),
+        classes: classes(&block.class),
+    }
+}
+
+/// One text, or the texts of a list; `None` where nothing was written.
+fn texts(field: &Field<Texts>) -> Option<Vec<At<String>>> {
+    let at = field.written()?;
+    Some(match &at.value {
+        Texts::One(text) => {
+            vec![At { place: at.place.clone(), template: at.template.clone(), value: text.clone() }]
+        }
+        Texts::Any(list) => list
+            .iter()
+            .map(|at| At { place: at.place.clone(), template: at.template.clone(), value: at.value.clone() })
+            .collect(),
+    })
+}
+
+fn globs(field: &Field<Texts>, findings: &Findings) -> Option<GlobSet> {
+    let place = field.place().cloned().unwrap_or_else(|| Place::nowhere(""));
+    let value = texts(field)?;
+    Some(pattern::set(&Field::Written(At { place, template: None, value }), findings))
+}
+
+fn route(at: &At<String>, findings: &Findings) -> Option<RouteName> {
+    RouteName::from_str(&at.value)
+        .inspect_err(|error| findings.error(&at.place, &format!("{} is not a name: {error}", at.shown())))
+        .ok()
+}
+
+fn kinds(field: &Field<file::Kinds>) -> Option<Vec<ListKind>> {
+    let kind = |kind: &file::ItemKind| match kind {
+        file::ItemKind::Tool => ListKind::Tools,
+        file::ItemKind::Prompt => ListKind::Prompts,
+        file::ItemKind::Resource => ListKind::Resources,
+        file::ItemKind::Template => ListKind::Templates,
+    };
+    field.written().map(|at| match &at.value {
+        file::Kinds::One(one) => vec![kind(one)],
+        file::Kinds::Any(list) => list.iter().map(kind).collect(),
+    })
+}
+
+fn classes(field: &Field<file::ClassNames>) -> Option<Vec<Class>> {
+    let class = |class: &file::ClassName| match class {
+        file::ClassName::Read => Class::Read,
+        file::ClassName::Write => Class::Write,
+        file::ClassName::Destructive => Class::Destructive,
+    };
+    field.written().map(|at| match &at.value {
+        file::ClassNames::One(one) => vec![class(one)],
+        file::ClassNames::Any(list) => list.iter().map(class).collect(),
+    })
+}
+
+/// A rule behind one that decides about everything is never asked. A deny is: it wins from any place.
+fn warn_of_unreachable(list: &[At<file::Rule>], rules: &[Arc<Rule>], findings: &Findings) {
+    let is_last = |rule: &Rule| matches!(rule.effect, Effect::Require(_)) && rule.matches.is_everything();
+    let Some(last) = rules.iter().position(|rule| is_last(rule)) else { return };
+    for (at, rule) in list.iter().zip(rules).skip(last + 1) {
+        if let (Effect::Require(_), Some(earlier)) = (&rule.effect, rules.get(last)) {
+            let text = format!("never reached: the rule {} before it decides about everything", earlier.name);
+            findings.warning(&at.place, &text);
+        }
+    }
+}
