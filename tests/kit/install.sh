@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # install.sh DIR COMPONENT...   installs pinned third-party test tools into DIR (idempotent; a lock per component).
-# Components: node24 conformance npm-servers npm-clients npm-ask inspector py-mcp2 py-mcp1 py-fastmcp rmcp-client rmcp-server
-#   cargo-deny
+# Components: node24 conformance npm-servers npm-clients npm-ask npm-idp inspector py-mcp2 py-mcp1 py-fastmcp rmcp-client
+#   rmcp-server cargo-deny
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/versions.env"
@@ -45,6 +45,7 @@ install() {
     npm-servers) locked node24; npmin npm-servers "@modelcontextprotocol/server-everything@$SERVER_EVERYTHING" ;;
     npm-clients) locked node24; npmin npm-clients "@modelcontextprotocol/sdk@$TS_SDK_V1" "@modelcontextprotocol/client@$TS_CLIENT_V2" ;;
     npm-ask)     locked node24; npmin npm-ask "@modelcontextprotocol/sdk@$TS_SDK_V1" "@modelcontextprotocol/server@$TS_SERVER_V2" "@modelcontextprotocol/node@$TS_NODE_V2" ;;
+    npm-idp)     locked node24; npmin npm-idp "oidc-provider@$OIDC_PROVIDER" ;;
     inspector)   locked node24; npmin inspector "@modelcontextprotocol/inspector@$INSPECTOR" ;;
     py-mcp2)     venv py-mcp2 "mcp==$PY_MCP2" click httpx2 uvicorn ;;
     py-mcp1)     venv py-mcp1 "mcp==$PY_MCP1" click uvicorn ;;
