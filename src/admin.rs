@@ -12,6 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, h
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::auth::Authenticator;
 use crate::catalog::Snapshot;
 use crate::downstream::{Body, Endpoint};
 use crate::telemetry::Registry;
@@ -23,6 +24,7 @@ pub struct Admin {
     snapshots: watch::Receiver<Arc<Snapshot>>,
     upstreams: Set,
     endpoint: Arc<Endpoint>,
+    authenticator: Arc<Authenticator>,
     registry: Arc<Registry>,
     on_loopback: bool,
     draining: AtomicBool,
@@ -36,7 +38,7 @@ impl Admin {
     pub fn new(
         snapshots: watch::Receiver<Arc<Snapshot>>,
         upstreams: Set,
-        endpoint: Arc<Endpoint>,
+        (endpoint, authenticator): (Arc<Endpoint>, Arc<Authenticator>),
         registry: Arc<Registry>,
     ) -> Self {
         let on_loopback = snapshots.borrow().config.admin.address.ip().is_loopback();
@@ -44,6 +46,7 @@ impl Admin {
             snapshots,
             upstreams,
             endpoint,
+            authenticator,
             registry,
             on_loopback,
             draining: AtomicBool::new(false),

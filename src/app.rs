@@ -24,7 +24,7 @@ use crate::relay::Relay;
 use crate::seal::Keyring;
 use crate::server::{BindError, Gate, Running, accept, admin_service, bind, mcp_service};
 use crate::task::TaskGroup;
-use crate::telemetry::Registry;
+use crate::telemetry::{AuditLog, Registry};
 use crate::upstream::{Set, StartError};
 use crate::view::Views;
 use crate::{downstream, notify, relay, upstream};
@@ -71,6 +71,7 @@ pub struct Core {
     pub relay: Arc<Relay>,
     hub: Arc<Hub>,
     keyring: Arc<Keyring>,
+    audit: Option<Arc<AuditLog>>,
     registry: Registry,
     tasks: TaskGroup,
 }
@@ -89,17 +90,29 @@ impl Core {
         let views = Arc::new(Views::default());
         let keyring = Arc::new(Keyring::random());
         let metrics = relay::Metrics::register(registry.plain());
-        let relay = Relay::new(Arc::clone(&views), upstreams.clone(), Arc::clone(&keyring), metrics);
+        let settings = config.telemetry.audit.as_ref();
+        let audit = settings.map(|audit| AuditLog::start(audit, registry.plain()));
+        let kept = (audit.clone(), metrics);
+        let relay = Relay::new(Arc::clone(&views), upstreams.clone(), Arc::clone(&keyring), kept);
         let metrics = notify::Metrics::register(registry.plain());
         let hub = Arc::new(Hub::new(snapshots.clone(), views, metrics));
         tasks.spawn("catalog keeper", keeper.run(tasks.token()));
         tasks.spawn("notify hub", Arc::clone(&hub).run(tasks.token()));
-        Ok(Self { snapshots, upstreams, relay: Arc::new(relay), hub, keyring, registry, tasks })
+        Ok(Self { snapshots, upstreams, relay: Arc::new(relay), hub, keyring, audit, registry, tasks })
+    }
+
+    /// Who owns the tasks of the parts.
+    #[must_use]
+    pub fn tasks(&self) -> &TaskGroup {
+        &self.tasks
     }
 
     /// Ends upstream sessions and tasks.
     pub async fn close(&self) {
         self.upstreams.close().await;
+        if let Some(audit) = &self.audit {
+            audit.close().await;
+        }
         self.tasks.cancel();
     }
 }
@@ -130,7 +143,7 @@ impl App {
         let mcp = bind(config.listen.address).await?;
         let admin_listener = bind(config.admin.address).await?;
         let mut core = Core::start(&config)?;
-        let authenticator = Arc::new(Authenticator::new(&config));
+        let authenticator = Arc::new(Authenticator::new(&config)?);
         authenticator.keep_keys(&core.tasks)?;
         let parts = Parts {
             relay: Arc::clone(&core.relay),
@@ -141,8 +154,8 @@ impl App {
         };
         let endpoint = Arc::new(Endpoint::new(parts, &config, &core.tasks));
         let registry = Arc::new(std::mem::take(&mut core.registry));
-        let admin =
-            Admin::new(core.snapshots.clone(), core.upstreams.clone(), Arc::clone(&endpoint), registry);
+        let doors = (Arc::clone(&endpoint), Arc::clone(&authenticator));
+        let admin = Admin::new(core.snapshots.clone(), core.upstreams.clone(), doors, registry);
         Ok(Self { config, mcp, admin_listener, admin: Arc::new(admin), endpoint, authenticator, core })
     }
 
@@ -183,7 +196,7 @@ impl App {
         let service = mcp_service(
             &self.config.listen,
             self.core.snapshots.clone(),
-            Arc::clone(&self.authenticator),
+            (Arc::clone(&self.authenticator), self.core.audit.clone()),
             Arc::clone(&self.endpoint),
             Arc::clone(&gate),
         );

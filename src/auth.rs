@@ -7,18 +7,22 @@
 mod bearer;
 mod challenge;
 mod fetch;
+mod generate;
 mod jwt;
 mod keys;
 mod metadata;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 
-use crate::config::{Config, Policy, Route};
+use crate::config::{Config, Policy, Route, Token};
 use crate::principal::{Grant, Principal, Rights, Scope};
 use crate::task::TaskGroup;
+
+pub use generate::new_token;
 
 use bearer::{Presented, Tokens};
 use challenge::Challenger;
@@ -43,6 +47,7 @@ pub struct Authenticator {
 struct Sources {
     tokens: Tokens,
     jwts: Jwts,
+    takes_initialize_tokens: bool,
 }
 
 /// Why a request has no principal, as the answer to it.
@@ -60,16 +65,33 @@ pub struct Refusal {
 
 /// Why the authenticator cannot work.
 #[derive(Debug, thiserror::Error)]
-#[error("the keys of issuers cannot be fetched")]
-pub struct SetUpError(#[from] reqwest::Error);
+pub enum SetUpError {
+    /// TLS cannot be set up.
+    #[error("the keys of issuers cannot be fetched")]
+    Keys(#[from] reqwest::Error),
+    /// The generated token can be neither made nor read.
+    #[error("the token of access.generate, {path}, can be neither made nor read")]
+    Token {
+        /// Where it should be.
+        path: String,
+        /// What the operating system says.
+        #[source]
+        source: std::io::Error,
+    },
+}
 
 impl Authenticator {
-    /// An authenticator for this configuration.
-    #[must_use]
-    pub fn new(config: &Config) -> Self {
+    /// An authenticator for this configuration. Makes the token of `access.generate` where there is none yet.
+    ///
+    /// # Errors
+    /// [`SetUpError::Token`] when that token can be neither made nor read.
+    pub fn new(config: &Config) -> Result<Self, SetUpError> {
+        let generated = config.access.guard().and_then(|guard| guard.generate.as_deref());
+        let generated = generated.map(own_token).transpose()?;
         let sources = config.access.guard().map(|guard| Sources {
-            tokens: Tokens::new(&guard.tokens),
+            tokens: Tokens::new(guard.tokens.iter().chain(&generated)),
             jwts: Jwts::new(guard.issuers.iter().map(|issuer| Keys::new(Arc::clone(issuer))).collect()),
+            takes_initialize_tokens: guard.initialize_token,
         });
         let public_url = config.listen.public_url.as_deref();
         let issuers = config.access.guard().map(|guard| guard.issuers.as_slice());
@@ -79,12 +101,12 @@ impl Authenticator {
             }
             (None, _) | (_, None) => Metadata::default(),
         };
-        Self {
+        Ok(Self {
             sources,
             public_url: public_url.unwrap_or_default().to_owned(),
             challenger: Challenger::new(public_url),
             metadata,
-        }
+        })
     }
 
     /// Starts the tasks that keep the keys of issuers.
@@ -134,6 +156,23 @@ impl Authenticator {
         };
         let principal = self.holder(sources, token, route, now).await?;
         Ok(on_route(&principal, &route.policy))
+    }
+
+    /// Whether legacy clients may send a static token in `initialize`.
+    #[must_use]
+    pub fn takes_initialize_tokens(&self) -> bool {
+        self.sources.as_ref().is_some_and(|sources| sources.takes_initialize_tokens)
+    }
+
+    /// Who holds a static token.
+    ///
+    /// # Errors
+    /// [`Refusal`] when it is none that is accepted now.
+    pub fn holder_of_static(&self, token: &str, route: &Route, now: Timestamp) -> Result<Principal, Refusal> {
+        let found = self.sources.as_ref().and_then(|sources| sources.tokens.find(token, now));
+        found
+            .map(|principal| on_route(&principal, &route.policy))
+            .ok_or_else(|| self.bad(("auth.invalid", "static"), route))
     }
 
     /// Who holds a token. The first source that recognises it decides alone.
@@ -211,8 +250,19 @@ impl Authenticator {
     }
 }
 
+/// The token that Weir made for itself.
+fn own_token(path: &Path) -> Result<Token, SetUpError> {
+    let of = |source| SetUpError::Token { path: path.display().to_string(), source };
+    let (token, is_new) = generate::generated(path).map_err(of)?;
+    if is_new {
+        tracing::warn!(event = "token.generated", path = %path.display(), "made a token for everything; it is in this file");
+    }
+    Ok(token)
+}
+
 /// A principal as a route sees it: with the scopes that its own imply there, and its name where rules ask for names.
-fn on_route(principal: &Principal, policy: &Policy) -> Principal {
+#[must_use]
+pub fn on_route(principal: &Principal, policy: &Policy) -> Principal {
     let grant = match &principal.rights {
         Rights::All => return principal.clone(),
         Rights::Granted(grant) => grant,

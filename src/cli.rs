@@ -7,6 +7,7 @@ mod call;
 mod check;
 mod client;
 mod connect;
+mod explain;
 mod list;
 mod print;
 mod schema;
@@ -51,6 +52,8 @@ enum Command {
     List(ListArguments),
     /// Calls a tool and prints the result.
     Call(CallArguments),
+    /// Says which principal a token is, what it may see and call, and what decided.
+    Explain(ExplainArguments),
     /// Makes a static token and the hash for the configuration.
     Token,
     /// Prints the JSON Schema of routes.yaml.
@@ -125,6 +128,26 @@ struct CallArguments {
     token: TokenArguments,
 }
 
+#[derive(Debug, Args)]
+struct ExplainArguments {
+    /// The published name or URI of one item.
+    name: Option<String>,
+    /// The configuration; without it ./routes.yaml.
+    #[arg(long, value_name = "PATH")]
+    config: Option<PathBuf>,
+    /// The route; without it the first one.
+    #[arg(long, value_name = "NAME")]
+    route: Option<String>,
+    /// All tools and everybody whom the configuration names.
+    #[arg(long, conflicts_with = "name")]
+    matrix: bool,
+    /// Prints JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    token: TokenArguments,
+}
+
 impl TokenArguments {
     /// The token, if one was given.
     fn read(&self) -> Result<Option<SecretString>, String> {
@@ -146,6 +169,7 @@ pub async fn run(arguments: Arguments) -> Exit {
         Some(Command::Check(check)) => connect::run(&check).await,
         Some(Command::List(list)) => list::run(&list).await,
         Some(Command::Call(call)) => call::run(&call).await,
+        Some(Command::Explain(explain)) => explain::run(&explain).await,
         Some(Command::Token) => written(token::run(&mut std::io::stdout())),
         Some(Command::Schema) => written(schema::run(&mut std::io::stdout())),
     }

@@ -16,7 +16,7 @@ mod tree;
 
 pub use environment::{Environment, Process};
 pub use model::{
-    Access, Admin, Algorithm, Allowed, Builtin, Class, Classes, Concurrency, Config, Credential,
+    Access, Admin, Algorithm, Allowed, Audit, Builtin, Class, Classes, Concurrency, Config, Credential,
     DefaultDecision, Drain, Effect, Guard, Issuer, KeySource, Kind, Listen, ListenLimits, LogFormat, Match,
     Notify, PageSize, ParkLimits, Policy, Require, Route, Rule, ScopeWords, Sessions, Sharing, Telemetry,
     Timeouts, Token, ToolFilter, Transport, Upstream, UpstreamLimits,

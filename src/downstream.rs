@@ -26,7 +26,7 @@ use crate::auth::Authenticator;
 use crate::catalog::Snapshot;
 use crate::config::{Config, Route};
 use crate::exchange::Caller;
-use crate::jsonrpc::{Error, RpcError, response_error};
+use crate::jsonrpc::{Error, Object, RpcError, response_error};
 use crate::notify::Hub;
 use crate::principal::Principal;
 use crate::protocol::{Abilities, code, headers};
@@ -48,6 +48,8 @@ pub struct Inbound {
     pub principal: Principal,
     /// The route it came in on.
     pub route: Arc<Route>,
+    /// Whether the session that it opens, or comes in, says who it comes from.
+    pub by_session: bool,
     /// Whether its answer goes into another stream (HTTP+SSE).
     pub piped: bool,
     /// What this request sees, from its head to its end.
@@ -78,6 +80,7 @@ impl Shared {
             principal: principal.clone(),
             abilities,
             is_mute: false,
+            client: None,
             tasking: None,
             session: None,
             on_loopback: self.on_loopback,
@@ -151,6 +154,14 @@ impl Endpoint {
         }
     }
 
+    /// Who holds the session that these headers name, where the session itself says so, and its token is still good at
+    /// this moment.
+    #[must_use]
+    pub fn token_holder(&self, headers: &HeaderMap, now: Timestamp) -> Option<Principal> {
+        let sealed = std::str::from_utf8(session_id(headers)?).ok()?;
+        self.legacy.token_holder(sealed).filter(|holder| holder.until.is_none_or(|end| now.as_second() < end))
+    }
+
     /// Answers a request to `PATH/sse` (2024-11-05, basic/transports). `query` is that of its address.
     #[must_use]
     pub fn serve_sse(&self, request: Inbound, query: Option<&str>) -> Response<Body> {
@@ -222,6 +233,15 @@ async fn until(end: Option<i64>) {
         // Looked at again now and then: the clock may be set.
         tokio::time::sleep(Duration::from_secs(left.min(60))).await;
     }
+}
+
+/// Name and version of a client, from its raw `Implementation` in the params; cut where they are long.
+fn client_name(params: &Object<'_>, key: &str) -> Option<Arc<str>> {
+    const LONGEST: usize = 128;
+    let info = params.object(key)?;
+    let name = info.text("name")?;
+    let text = info.text("version").map_or_else(|| name.clone(), |version| format!("{name}/{version}"));
+    Some(text.chars().take(LONGEST).collect::<String>().into())
 }
 
 /// A header as text; `None` where it is absent or not visible ASCII.

@@ -4,6 +4,7 @@
 //! under which name, with which params; the access decision is inside, so no path skips it), sent, and its events
 //! are rewritten on the way back. The relay knows neither HTTP bodies nor an era.
 
+mod audit;
 mod execute;
 mod inquiry;
 mod links;
@@ -26,6 +27,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 pub use list::{ListCall, Listing};
 pub use metrics::Metrics;
 
+use audit::Auditor;
 use locate::{Finder, Target};
 use plan::Memory;
 use record::Record;
@@ -38,6 +40,7 @@ use crate::names::UpstreamName;
 use crate::principal::Principal;
 use crate::protocol::Method;
 use crate::seal::{Keyring, Owner};
+use crate::telemetry::{AuditLog, Unwritable};
 use crate::upstream::Set;
 use crate::view::{View, Views};
 
@@ -64,14 +67,21 @@ pub struct Relay {
     views: Arc<Views>,
     upstreams: Set,
     memory: Memory,
+    auditor: Option<Auditor>,
     metrics: Metrics,
 }
 
 impl Relay {
     /// Puts the relay together.
     #[must_use]
-    pub fn new(views: Arc<Views>, upstreams: Set, keyring: Arc<Keyring>, metrics: Metrics) -> Self {
-        Self { views, upstreams, memory: Memory::new(keyring), metrics }
+    pub fn new(
+        views: Arc<Views>,
+        upstreams: Set,
+        keyring: Arc<Keyring>,
+        (audit, metrics): (Option<Arc<AuditLog>>, Metrics),
+    ) -> Self {
+        let auditor = audit.map(Auditor::new);
+        Self { views, upstreams, memory: Memory::new(keyring), auditor, metrics }
     }
 
     /// Where this principal stands on a route, at this snapshot.
@@ -96,6 +106,11 @@ impl Relay {
     #[must_use]
     pub fn call(&self, seat: &Seat, call: Call) -> Reply {
         let mut record = self.record(seat, call.method);
+        match self.auditor.as_ref().map(|auditor| auditor.begin(seat, &call)) {
+            Some(Ok(draft)) => record.audited(draft),
+            Some(Err(Unwritable)) => return record.watch(failed(Failure::Unrecorded)),
+            None => {}
+        }
         if call.method == Method::TasksList {
             return record.watch(self.tasks(seat, call.caller));
         }
@@ -171,8 +186,7 @@ impl Relay {
     /// # Errors
     /// What the client is told instead.
     pub fn permits(&self, seat: &Seat, call: &Call) -> Result<(), Failure> {
-        let subject = &call.caller.principal.subject;
-        Finder { view: &seat.view, given: &self.memory.given, subject }.locate(call).map(|_target| ())
+        Finder::new(seat, &self.memory.given, &call.caller.principal).locate(call).map(|_target| ())
     }
 
     fn record(&self, seat: &Seat, method: Method) -> Record {
@@ -185,8 +199,7 @@ impl Relay {
     /// [`Failure::Unknown`] for a URI that this caller cannot read by a list, a template or an earlier result,
     /// [`Failure::NotOffered`] where its upstream takes no subscriptions.
     pub fn watch(&self, seat: &Seat, uri: &str, caller: &Caller) -> Result<Updates, Failure> {
-        let subject = &caller.principal.subject;
-        let target = Finder { view: &seat.view, given: &self.memory.given, subject }.resource(uri)?;
+        let target = Finder::new(seat, &self.memory.given, &caller.principal).resource(uri)?;
         let watching = self.upstreams.watch(&target.upstream, &target.local, caller);
         let watching = watching.ok_or(Failure::NotOffered("a subscription to this resource"))?;
         Ok(Box::pin(stream::unfold(watching, |mut watching| async move {

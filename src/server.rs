@@ -7,6 +7,7 @@ mod accept;
 mod bind;
 mod body;
 mod doors;
+mod entrance;
 mod stack;
 
 pub use accept::{Running, accept};

@@ -6,6 +6,7 @@
 
 mod build;
 mod cache;
+mod explain;
 mod pages;
 
 use std::collections::HashMap;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 pub use cache::Views;
+pub use explain::{Explained, explain};
 pub use pages::Form;
 
 use crate::catalog::Item;

@@ -55,6 +55,10 @@ pub(super) fn ready(admin: &Admin) -> Ready {
         let ok = admin.ever_up.note(&upstream.name, up);
         checks.push(Check { name: format!("upstream:{}", upstream.name), ok, detail });
     }
+    for (issuer, ok) in admin.authenticator.issuers() {
+        let detail = if ok { "keys are known" } else { "no keys yet" };
+        checks.push(Check { name: format!("keys:{issuer}"), ok, detail: detail.to_owned() });
+    }
     let ready = !draining && checks.iter().all(|check| check.ok);
     Ready { v: 1, ready, draining, generation: snapshot.generation, checks }
 }

@@ -57,13 +57,13 @@ struct Entry {
 }
 
 impl Tokens {
-    pub(super) fn new(tokens: &[Token]) -> Self {
+    pub(super) fn new<'t>(tokens: impl IntoIterator<Item = &'t Token>) -> Self {
         let entry = |token: &Token| Entry {
             hash: token.hash,
             principal: token.principal.clone(),
             not_after: token.not_after,
         };
-        Self(tokens.iter().map(entry).collect())
+        Self(tokens.into_iter().map(entry).collect())
     }
 
     /// The principal of a token that is good now. All entries are compared, each in constant time.

@@ -30,7 +30,11 @@ fn with_tokens(public_url: Option<&str>) -> Authenticator {
         token("a~b+c/d==", "odd", None),
     ];
     Authenticator {
-        sources: Some(Sources { tokens: Tokens::new(&tokens), jwts: Jwts::default() }),
+        sources: Some(Sources {
+            tokens: Tokens::new(&tokens),
+            jwts: Jwts::default(),
+            takes_initialize_tokens: false,
+        }),
         public_url: String::new(),
         challenger: Challenger::new(public_url),
         metadata: Metadata::default(),
@@ -132,7 +136,7 @@ fn t101_whatever_is_wrong_with_a_token_the_answer_is_the_same() {
 
 #[test]
 fn open_access_asks_for_nothing() {
-    let open = Authenticator::new(&plain());
+    let open = Authenticator::new(&plain()).expect("it can be set up");
     for values in [&[][..], &[b"Bearer x".as_slice()], &[b"a", b"b"]] {
         let asked = answer(&open, &headers(values), Timestamp::UNIX_EPOCH);
         assert_eq!(asked, Ok(Principal::open()));
@@ -161,7 +165,7 @@ fn scopes_are_expanded_on_the_route_and_challenged_in_the_issuers_words() {
          map: {{ \"api://gw/Tools.Read\": \"mcp:read\" }}\n"
     );
     let config = crate::catalog::tests::config(&text);
-    let authenticator = Authenticator::new(&config);
+    let authenticator = Authenticator::new(&config).expect("it can be set up");
     let ask = |values: &[&[u8]]| {
         let now = Timestamp::UNIX_EPOCH;
         let headers = headers(values);
@@ -193,7 +197,7 @@ fn metadata_stands_between_origin_and_path() {
 fn c086_metadata_stands_where_clients_look_for_it() {
     let text = "upstreams: { clock: { builtin: clock } }\nlisten: { public_url: \"https://gw.example/pre\" }\n\
                 access: { tokens: [ { name: a, hash: \"sha256:0000000000000000000000000000000000000000000000000000000000000000\", scopes: [mcp:read] } ] }\n";
-    let authenticator = Authenticator::new(&crate::catalog::tests::config(text));
+    let authenticator = Authenticator::new(&crate::catalog::tests::config(text)).expect("it can be set up");
     let wanted = r#""resource":"https://gw.example/pre/mcp""#;
     for path in ["", "/mcp", "/pre/mcp"] {
         let path = format!("/.well-known/oauth-protected-resource{path}");

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
+
+use crate::auth::new_token;
 
 /// Prints a `token:` and a `hash:` line. Returns the exit code: 0, or 1 where there is no randomness or `out` cannot
 /// be written to.
@@ -16,9 +16,7 @@ pub(super) fn run(out: &mut dyn Write) -> u8 {
 }
 
 fn print(out: &mut dyn Write) -> io::Result<()> {
-    let mut random = [0; 32];
-    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
-    let token = format!("weir_{}", URL_SAFE_NO_PAD.encode(random));
+    let token = new_token()?;
     let hash: String = Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
     write!(out, "token: {token}\nhash: sha256:{hash}\n")?;
     out.flush()

@@ -32,13 +32,13 @@ pub(crate) fn check(whole: At<File>, path: Option<&Path>, findings: &Findings) -
     let admin = listen::admin(file.admin, &listen, findings);
     let names = listen::names(file.names, findings);
     let notify = listen::notify(file.notify, findings);
-    let telemetry = listen::telemetry(file.telemetry, findings);
+    let folder = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
+    let telemetry = listen::telemetry(file.telemetry, folder, findings);
     if file.upstreams.is_absent() {
         let place = Place { key: "upstreams".to_owned(), ..whole.place };
         findings.error(&place, "this key is missing; it names the upstreams");
     }
     let upstreams = upstream::upstreams(file.upstreams.or_default(), &names, findings);
-    let folder = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
     let understood = access::access(file.access, &listen, (&upstreams, folder), findings);
     let routes = route::routes(file.routes, &upstreams, &understood, findings);
     let open = understood.access.is_open() && !is_loopback(listen.listen.address);

@@ -21,7 +21,8 @@ pub(crate) use access::{
     OnDenied, Require, RouteAccess, Rule, Scopes, Texts, Token,
 };
 pub(crate) use at::{At, Entries, Field};
-pub(crate) use listen::{Admin, Drain, Listen, Notify, PageSize, Sessions, Telemetry};
+pub(crate) use listen::Telemetry;
+pub(crate) use listen::{Admin, Audit, AuditArguments, AuditMode, Drain, Listen, Notify, PageSize, Sessions};
 pub(crate) use listen::{Characters, ListenLimits, LogFormat, Names};
 pub(crate) use route::{Route, RouteUpstreams};
 pub(crate) use upstream::{

@@ -384,6 +384,21 @@ pub struct Telemetry {
     pub level: String,
     /// Whether each exchange gets an info line.
     pub access: bool,
+    /// The audit log, where there is one.
+    pub audit: Option<Audit>,
+}
+
+/// `telemetry.audit`.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    /// The file that lines are appended to.
+    pub file: PathBuf,
+    /// Whether calls are refused while lines cannot be written.
+    pub required: bool,
+    /// Whether arguments are written, not only hashed.
+    pub full: bool,
+    /// JSON pointers of arguments that are left out, in their parts.
+    pub redact: Vec<Vec<String>>,
 }
 
 /// How log lines look.

@@ -28,6 +28,7 @@ use super::{Body, Inbound, Shared, negotiate, render, session_id, unreadable};
 use crate::config;
 use crate::exchange::Reaction;
 use crate::jsonrpc::{Error, Id, Message, Object};
+use crate::principal::Principal;
 use crate::protocol::{ListKind, LogLevel, Method, headers, notification};
 use crate::relay::{ListCall, Seat};
 use crate::seal::QuestionSeal;
@@ -58,6 +59,11 @@ impl Legacy {
         let tasks = tasks.child("sessions");
         tasks.spawn_until_cancelled("session keeper", keeper::run(Arc::clone(&table)));
         Self { shared, table, calls: TaskGroup::new("calls"), tasks, pipes: Arc::default() }
+    }
+
+    /// Who holds a session that stands for its token.
+    pub(super) fn token_holder(&self, sealed: &str) -> Option<Principal> {
+        self.table.named(sealed).filter(|session| session.by_token).map(|session| session.principal.clone())
     }
 
     /// How many sessions there are.
@@ -163,6 +169,7 @@ impl Legacy {
             self.shared.metrics.revision_mismatch.inc();
         }
         session.used();
+        session.seen_as(&request.principal.rights);
         Ok(session)
     }
 

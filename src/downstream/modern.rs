@@ -122,7 +122,11 @@ fn call(
         forwarded: shared.forwardable(seat, &request.headers),
         repeatable: false,
         timeout: None,
-        caller: Caller { tasking: abilities.tasking(), ..shared.caller(&request.principal, abilities) },
+        caller: Caller {
+            client: ask.client,
+            tasking: abilities.tasking(),
+            ..shared.caller(&request.principal, abilities)
+        },
     }
 }
 

@@ -15,6 +15,8 @@ use crate::protocol::{comment, encode_event};
 
 /// How long the head of an answer waits for the first message.
 pub(super) const HEAD_WAIT: Duration = Duration::from_secs(10);
+/// When to try again what cannot be had for the moment, in seconds.
+pub(super) const RETRY_AFTER: &str = "5";
 /// After this much silence a stream gets a comment.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 

@@ -1,5 +1,6 @@
 //! A request, freed of its era.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
@@ -20,6 +21,8 @@ pub struct Caller {
     pub abilities: Abilities,
     /// Whether this call can be asked nothing all the same, since its client takes no event stream.
     pub is_mute: bool,
+    /// Name and version that its client gives itself.
+    pub client: Option<Arc<str>>,
     /// How its client takes tasks, if it does.
     pub tasking: Option<Tasking>,
     /// The legacy client session it came in; `None` for stateless clients.
@@ -36,6 +39,7 @@ impl Caller {
             principal,
             abilities: Abilities::default(),
             is_mute: false,
+            client: None,
             tasking: None,
             session: None,
             on_loopback: true,

@@ -129,6 +129,8 @@ pub enum Failure {
     NeedsAbilities(Abilities),
     /// Weir serves nothing of this kind, or the upstream does not have it.
     NotOffered(&'static str),
+    /// The audit log, without which nothing may be done, cannot be written.
+    Unrecorded,
     /// A fault in Weir.
     Internal,
 }
@@ -164,6 +166,7 @@ impl Failure {
             | Self::Refused(_)
             | Self::NeedsAbilities(_)
             | Self::NotOffered(_)
+            | Self::Unrecorded
             | Self::Internal => false,
         }
     }
@@ -180,6 +183,7 @@ impl Failure {
             Self::Refused(_) => "client_refused",
             Self::NeedsAbilities(_) => "needs_capability",
             Self::NotOffered(_) => "not_offered",
+            Self::Unrecorded => "unrecorded",
             Self::Internal => "internal",
         }
     }
@@ -200,6 +204,7 @@ impl Failure {
                 format!("this needs a capability that the client did not declare: {}", needed.to_json())
             }
             Self::NotOffered(what) => format!("{what} is not offered here"),
+            Self::Unrecorded => "calls cannot be recorded at the moment; try again later".to_owned(),
             Self::Internal => "internal error".to_owned(),
         }
     }

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::debounce::quiet;
 use super::{Metrics, Subscriber};
 use crate::catalog::Snapshot;
+use crate::principal::Rights;
 use crate::view::Views;
 
 /// All standing streams.
@@ -36,6 +37,14 @@ impl Deref for Subscription {
 
     fn deref(&self) -> &Subscriber {
         &self.subscriber
+    }
+}
+
+impl Subscription {
+    /// Looks with other rights from now on; what they see otherwise is told.
+    pub fn look_as(&self, rights: &Rights) {
+        self.subscriber.set_rights(rights.clone());
+        self.hub.show(&self.subscriber);
     }
 }
 
@@ -66,7 +75,7 @@ impl Hub {
 
     fn show(&self, subscriber: &Subscriber) -> bool {
         let snapshot = Arc::clone(&self.snapshots.borrow());
-        let view = self.views.of(&snapshot, &subscriber.route, &subscriber.rights);
+        let view = self.views.of(&snapshot, &subscriber.route, &subscriber.rights());
         subscriber.show(view.hashes)
     }
 

@@ -12,6 +12,7 @@ use crate::view::Hashes;
 /// What a subscriber has been shown, and what of it waits to be told.
 #[derive(Debug)]
 struct State {
+    rights: Rights,
     shown: Hashes,
     pending: Changes,
 }
@@ -21,8 +22,6 @@ struct State {
 pub struct Subscriber {
     /// The route it listens on.
     pub route: Arc<Route>,
-    /// The rights of the token that opened it.
-    pub rights: Rights,
     wanted: Changes,
     state: Mutex<State>,
     wake: Notify,
@@ -32,8 +31,18 @@ impl Subscriber {
     /// A subscriber that wants these changes and has seen lists with these hashes.
     #[must_use]
     pub fn new(route: Arc<Route>, rights: Rights, wanted: Changes, seen: Hashes) -> Self {
-        let state = Mutex::new(State { shown: seen, pending: Changes::default() });
-        Self { route, rights, wanted, state, wake: Notify::new() }
+        let state = Mutex::new(State { rights, shown: seen, pending: Changes::default() });
+        Self { route, wanted, state, wake: Notify::new() }
+    }
+
+    /// With whose rights it looks.
+    pub(super) fn rights(&self) -> Rights {
+        self.state().rights.clone()
+    }
+
+    /// It looks with other rights from now on.
+    pub(super) fn set_rights(&self, rights: Rights) {
+        self.state().rights = rights;
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -1,6 +1,7 @@
 //! Classes of tools, and the decision about one item.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use super::Class;
 use crate::config::{DefaultDecision, Effect, Match, Policy, Require, Rule, Upstream};
@@ -30,6 +31,17 @@ pub enum Ruling<'p> {
     Class,
     /// No rule: nothing is allowed then.
     Nothing,
+}
+
+impl fmt::Display for Ruling<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open => f.write_str("open"),
+            Self::Rule(name) => write!(f, "rule {name}"),
+            Self::Class => f.write_str("class"),
+            Self::Nothing => f.write_str("default"),
+        }
+    }
 }
 
 /// What is decided about.

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
+use super::Seat;
 use super::links::Given;
 use super::template::fits;
 use crate::catalog::Item;
+use crate::config::Route;
 use crate::exchange::{Call, Failure};
 use crate::jsonrpc::Object;
 use crate::names::{UpstreamName, unmark_uri};
-use crate::policy::Class;
-use crate::principal::Subject;
+use crate::policy::{self, Asked, Class, Decision};
+use crate::principal::{Principal, Rights};
 use crate::protocol::{ListKind, Method};
 use crate::view::{Found, Shown, View};
 
@@ -43,9 +45,22 @@ impl Target {
 /// Where a caller looks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Finder<'f> {
-    pub(super) view: &'f View,
-    pub(super) given: &'f Given,
-    pub(super) subject: &'f Subject,
+    view: &'f View,
+    route: &'f Route,
+    given: &'f Given,
+    caller: &'f Principal,
+}
+
+impl<'f> Finder<'f> {
+    pub(super) fn new(seat: &'f Seat, given: &'f Given, caller: &'f Principal) -> Self {
+        Self { view: &seat.view, route: &seat.route, given, caller }
+    }
+}
+
+/// What is decided about a resource that no list holds.
+pub(super) fn decided(route: &Route, rights: &Rights, upstream: &UpstreamName, local: &str) -> Decision {
+    let asked = Asked { route: &route.name, upstream, kind: ListKind::Resources, local, class: Class::Read };
+    policy::decide(&route.policy, rights, &asked).0
 }
 
 impl Finder<'_> {
@@ -87,14 +102,22 @@ impl Finder<'_> {
     pub(super) fn resource(&self, uri: &str) -> Result<Target, Failure> {
         match self.named(ListKind::Resources, uri) {
             Err(unknown @ Failure::Unknown { .. }) => {
-                self.was_given(uri).or_else(|| self.matched(uri)).ok_or(unknown)
+                let Some(target) = self.was_given(uri).or_else(|| self.matched(uri)) else {
+                    return Err(unknown);
+                };
+                match decided(self.route, &self.caller.rights, &target.upstream, &target.local) {
+                    Decision::Allow => Ok(target),
+                    Decision::StepUp(scopes) => Err(Failure::NeedsScopes(scopes)),
+                    Decision::Hide => Err(unknown),
+                }
             }
             found => found,
         }
     }
 
     fn was_given(&self, uri: &str) -> Option<Target> {
-        let upstream = self.view.upstreams.iter().find(|name| self.given.knows(self.subject, name, uri))?;
+        let upstream =
+            self.view.upstreams.iter().find(|name| self.given.knows(&self.caller.subject, name, uri))?;
         Some(Target::unlisted(upstream.clone(), uri))
     }
 

@@ -47,11 +47,10 @@ impl Memory {
 /// # Errors
 /// What the client is told instead: unknown or hidden names, missing scopes, headers that differ from the body.
 pub(super) fn plan(seat: &Seat, memory: &Memory, call: Call) -> Result<Plan, Failure> {
-    let subject = &call.caller.principal.subject;
     let target = if call.method.is_of_task() {
         tasks::target(seat, &memory.keyring, &call)?
     } else {
-        Finder { view: &seat.view, given: &memory.given, subject }.locate(&call)?
+        Finder::new(seat, &memory.given, &call.caller.principal).locate(&call)?
     };
     toward(seat, memory, call, target)
 }

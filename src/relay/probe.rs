@@ -3,13 +3,14 @@
 
 use std::time::Duration;
 
+use super::locate::decided;
 use super::plan::Plan;
 use super::{Seat, execute};
 use crate::catalog::Presence;
 use crate::exchange::{Answer, Event, Failure, Reply, reply};
 use crate::jsonrpc::Object;
 use crate::names::{UpstreamName, unmark_uri};
-use crate::policy::{self, Asked, Class, Decision};
+use crate::policy::Decision;
 use crate::principal::Rights;
 use crate::protocol::ListKind;
 use crate::upstream::Link;
@@ -41,14 +42,7 @@ pub(super) fn candidates(seat: &Seat, rights: &Rights, uri: &str) -> Vec<Upstrea
 /// Whether a resource of this URI would be one that these rights may read.
 fn may_read(seat: &Seat, rights: &Rights, upstream: &UpstreamName, uri: &str) -> bool {
     let local = unmark_uri(uri, upstream);
-    let asked = Asked {
-        route: &seat.route.name,
-        upstream,
-        kind: ListKind::Resources,
-        local: local.as_deref().unwrap_or(uri),
-        class: Class::Read,
-    };
-    policy::decide(&seat.route.policy, rights, &asked).0 == Decision::Allow
+    decided(&seat.route, rights, upstream, local.as_deref().unwrap_or(uri)) == Decision::Allow
 }
 
 /// Tries the plans until one upstream knows the URI.

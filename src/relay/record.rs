@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use futures_util::Stream;
 use tokio::time::Instant;
 
+use super::audit::Draft;
 use super::metrics::{Labels, Metrics};
 use crate::exchange::{Event, Reply};
 use crate::names::{RouteName, UpstreamName};
@@ -20,6 +21,7 @@ pub(super) struct Record {
     labels: Labels,
     began: Instant,
     is_logged: bool,
+    audit: Option<Draft>,
 }
 
 impl Record {
@@ -32,12 +34,20 @@ impl Record {
             upstream: String::new(),
             outcome: "cancelled",
         };
-        Self { metrics: metrics.clone(), labels, began: Instant::now(), is_logged }
+        Self { metrics: metrics.clone(), labels, began: Instant::now(), is_logged, audit: None }
+    }
+
+    /// The exchange is one that the audit log has a line for.
+    pub(super) fn audited(&mut self, draft: Draft) {
+        self.audit = Some(draft);
     }
 
     /// Says which upstream the call goes to.
     pub(super) fn goes_to(&mut self, upstream: &UpstreamName) {
         self.labels.upstream = upstream.to_string();
+        if let Some(audit) = &mut self.audit {
+            audit.goes_to(upstream.as_str());
+        }
     }
 
     /// Says how an exchange without a reply ended.
@@ -55,6 +65,9 @@ impl Drop for Record {
     fn drop(&mut self) {
         let took = self.began.elapsed();
         self.metrics.ended(&self.labels, took);
+        if let Some(audit) = &mut self.audit {
+            audit.write(self.labels.outcome, took);
+        }
         if self.is_logged {
             tracing::info!(
                 event = "access",
@@ -80,6 +93,9 @@ impl Stream for Watched {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Event>> {
         let event = self.reply.as_mut().poll_next(context);
         if let Poll::Ready(Some(event)) = &event {
+            if let Some(audit) = &mut self.record.audit {
+                audit.hears(event);
+            }
             self.record.labels.outcome = match event {
                 Event::Result(_) => "result",
                 Event::Error(_) => "error",

@@ -87,6 +87,12 @@ impl SessionSeal {
         Ok(seal)
     }
 
+    /// The identity that a session id leads to, whoever it was given to. Good for nothing but to look who that is.
+    #[must_use]
+    pub fn key_of(keyring: &Keyring, sealed: &str) -> Option<[u8; 16]> {
+        Self::read(&keyring.open(Purpose::Session, sealed)?).map(|seal| seal.key)
+    }
+
     fn read(payload: &[u8]) -> Option<Self> {
         let (&[FORM, revision], rest) = payload.split_first_chunk()? else { return None };
         let (key, rest) = rest.split_first_chunk()?;

@@ -16,6 +16,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{ServiceBuilder, ServiceExt as _, service_fn};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use super::entrance::{self, Admitted};
 use super::{body, doors};
 use crate::admin::Admin;
 use crate::auth::{Authenticator, Refusal};
@@ -24,6 +25,7 @@ use crate::config::{Listen, Route};
 use crate::downstream::{Body, Endpoint, Inbound, internal_error, is_json};
 use crate::jsonrpc::{RpcError, response_error};
 use crate::protocol::{code, headers};
+use crate::telemetry::{AuditLine, AuditLog};
 
 /// A service that a listener can run.
 pub type McpService = BoxCloneSyncService<Request<Incoming>, Response<Body>, Infallible>;
@@ -46,11 +48,12 @@ impl Gate {
 }
 
 /// What the doors need to know.
-struct Doors {
+pub(super) struct Doors {
     listen: Listen,
     snapshots: watch::Receiver<Arc<Snapshot>>,
-    authenticator: Arc<Authenticator>,
-    endpoint: Arc<Endpoint>,
+    pub(super) authenticator: Arc<Authenticator>,
+    audit: Option<Arc<AuditLog>>,
+    pub(super) endpoint: Arc<Endpoint>,
     gate: Arc<Gate>,
 }
 
@@ -59,12 +62,12 @@ struct Doors {
 pub fn mcp_service(
     listen: &Listen,
     snapshots: watch::Receiver<Arc<Snapshot>>,
-    authenticator: Arc<Authenticator>,
+    (authenticator, audit): (Arc<Authenticator>, Option<Arc<AuditLog>>),
     endpoint: Arc<Endpoint>,
     gate: Arc<Gate>,
 ) -> McpService {
     let cors = cors(listen);
-    let doors = Arc::new(Doors { listen: listen.clone(), snapshots, authenticator, endpoint, gate });
+    let doors = Arc::new(Doors { listen: listen.clone(), snapshots, authenticator, audit, endpoint, gate });
     let inner = Arc::clone(&doors);
     let inside = ServiceBuilder::new()
         // Within the doors, so that a foreign origin is told nothing; around everything else, so that every answer
@@ -162,12 +165,9 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
         return Ok(closing(response));
     }
-    let authenticated = doors.authenticator.authenticate(&head.headers, &route, jiff::Timestamp::now());
-    let principal = match authenticated.await {
-        Ok(principal) => principal,
-        Err(refused) => {
-            return Ok(unauthenticated(&refused, &route));
-        }
+    let Admitted { principal, body, by_session } = match entrance::admit(&doors, &head, body, &route).await {
+        Ok(admitted) => admitted,
+        Err(refusal) => return Ok(*refusal),
     };
     if doors.gate.is_shut() {
         let mut response =
@@ -175,7 +175,7 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         return Ok(closing(response));
     }
-    let body = match read(&doors, &head, body).await {
+    let body = match body.read(&doors, &head, doors.listen.limits.body).await {
         Ok(body) => body,
         Err(response) => return Ok(*response),
     };
@@ -185,6 +185,7 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         body,
         principal,
         route,
+        by_session,
         piped: matches!(door, Door::Sse),
         snapshot,
     };
@@ -194,8 +195,30 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
     })
 }
 
+/// The audit line of a refused authentication. It is written where there is room: nothing is done for such a request.
+fn recorded(audit: &Arc<AuditLog>, refused: &Refusal, route: &Route) {
+    let now = jiff::Timestamp::now();
+    let line = AuditLine {
+        v: 1,
+        time: now.round(jiff::Unit::Millisecond).unwrap_or(now).to_string(),
+        event: "auth",
+        route: route.name.to_string(),
+        decision: "refused",
+        rule: Some(refused.reason.to_owned()),
+        outcome: refused.event,
+        status: refused.status.as_u16(),
+        ..AuditLine::default()
+    };
+    if let Ok(slot) = audit.reserve() {
+        slot.write(&line);
+    }
+}
+
 /// The answer to a request without a good credential.
-fn unauthenticated(refused: &Refusal, route: &Route) -> Response<Body> {
+pub(super) fn unauthenticated(doors: &Doors, refused: &Refusal, route: &Route) -> Response<Body> {
+    if let Some(audit) = &doors.audit {
+        recorded(audit, refused, route);
+    }
     let Refusal { event, reason, .. } = *refused;
     tracing::info!(event, reason, route = %route.name, "a request without a good token");
     let text = match refused.status {
@@ -262,10 +285,12 @@ fn route(snapshot: &Snapshot, path: &str) -> Option<(Arc<Route>, Door)> {
     })
 }
 
-async fn read(
+/// The whole body of a POST, up to `most` bytes.
+pub(super) async fn read(
     doors: &Doors,
     head: &http::request::Parts,
     body: Incoming,
+    most: usize,
 ) -> Result<Bytes, Box<Response<Body>>> {
     if head.method != Method::POST {
         return Ok(Bytes::new());
@@ -279,8 +304,7 @@ async fn read(
         let text = "Content-Type must be application/json";
         return Err(Box::new(closing(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))));
     }
-    let limits = doors.listen.limits;
-    body::read(&head.headers, body, limits.body, limits.header_timeout).await.map_err(|status| {
+    body::read(&head.headers, body, most, doors.listen.limits.header_timeout).await.map_err(|status| {
         let text = match status {
             StatusCode::PAYLOAD_TOO_LARGE => "the request body is larger than the limit",
             StatusCode::REQUEST_TIMEOUT => "the request body came too slowly",

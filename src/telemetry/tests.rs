@@ -8,7 +8,8 @@ use crate::config::{LogFormat, Telemetry};
 
 #[test]
 fn a_second_set_up_is_harmless() {
-    let telemetry = |format, level: &str| Telemetry { format, level: level.to_owned(), access: false };
+    let telemetry =
+        |format, level: &str| Telemetry { format, level: level.to_owned(), access: false, audit: None };
     let first = init_tracing(&telemetry(LogFormat::Json, "error"));
     assert!(!init_tracing(&telemetry(LogFormat::Text, "off")), "the first set-up ({first}) stays");
 }

@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
+
 use super::pages::Pages;
 use super::{Announced, Hashes, Shown, View};
 use crate::catalog::{Inventory, Item, Presence, Snapshot};
@@ -18,7 +20,61 @@ const LONGEST_TTL_MS: u64 = 300_000;
 const UPSTREAM_INSTRUCTIONS: usize = 2048;
 const ALL_INSTRUCTIONS: usize = 16 * 1024;
 
-pub(super) fn build(snapshot: &Snapshot, route: &Route, rights: &Rights) -> View {
+/// What equal decisions come to: the key of a view.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Verdicts {
+    /// One for each item of the route's upstreams, in the order of the catalog; `None`: not on this route.
+    decisions: Vec<Option<Decision>>,
+    /// The upstreams that are missing, as far as these rights reach into them.
+    missing: Option<String>,
+}
+
+impl Verdicts {
+    /// A digest of the verdicts.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        for decision in &self.decisions {
+            match decision {
+                None => hash.update([0]),
+                Some(Decision::Hide) => hash.update([1]),
+                Some(Decision::Allow) => hash.update([2]),
+                Some(Decision::StepUp(scopes)) => {
+                    hash.update([3]);
+                    scopes.iter().for_each(|scope| hash.update(format!("{scope} ")));
+                }
+            }
+        }
+        hash.update(self.missing.as_deref().unwrap_or_default());
+        hash.finalize().into()
+    }
+}
+
+/// Decides about every item.
+pub(super) fn verdicts(snapshot: &Snapshot, route: &Route, rights: &Rights) -> Verdicts {
+    let upstreams = of_route(&snapshot.config, route);
+    let by_name: HashMap<&UpstreamName, &Arc<Upstream>> =
+        upstreams.iter().map(|up| (&up.name, *up)).collect();
+    let items = ListKind::ALL.into_iter().flat_map(|kind| snapshot.catalog.list(kind));
+    let decisions = items.map(|item| decided(by_name.get(&item.upstream)?, route, rights, item)).collect();
+    Verdicts { decisions, missing: missing(snapshot, (route, &upstreams), rights) }
+}
+
+/// What becomes of an item; `None` where it is not on this route, whoever asks.
+fn decided(upstream: &Upstream, route: &Route, rights: &Rights, item: &Item) -> Option<Decision> {
+    let class = class_of(upstream, item);
+    let withdrawn = (upstream.read_only || route.read_only) && class != Class::Read;
+    let filtered = item.kind == ListKind::Tools
+        && (!route.allow.is_match(&item.name) || route.deny.is_match(&item.name));
+    if withdrawn || filtered {
+        return None;
+    }
+    let asked =
+        Asked { route: &route.name, upstream: &upstream.name, kind: item.kind, local: item.local(), class };
+    Some(policy::decide(&route.policy, rights, &asked).0)
+}
+
+/// Makes the view of these verdicts.
+pub(super) fn build(snapshot: &Snapshot, route: &Route, verdicts: Verdicts) -> View {
     let upstreams = of_route(&snapshot.config, route);
     let mut view = View {
         generation: snapshot.generation,
@@ -38,10 +94,12 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, rights: &Rights) -> View
     };
     let by_name: HashMap<&UpstreamName, &Arc<Upstream>> =
         upstreams.iter().map(|up| (&up.name, *up)).collect();
+    let mut decisions = verdicts.decisions.into_iter();
     for kind in ListKind::ALL {
         for item in snapshot.catalog.list(kind) {
-            if let Some(upstream) = by_name.get(&item.upstream) {
-                admit(&mut view, upstream, route, rights, item);
+            let decision = decisions.next().flatten();
+            if let (Some(upstream), Some(decision)) = (by_name.get(&item.upstream), decision) {
+                admit(&mut view, upstream, decision, item);
             }
         }
         let items = view.order.get(&kind).map_or(&[][..], Vec::as_slice);
@@ -58,29 +116,21 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, rights: &Rights) -> View
         to_stateless: announced(&view.offer, &visible, true),
     };
     view.instructions = instructions(route, &visible);
-    view.missing = missing(snapshot, (route, &upstreams), rights);
+    view.missing = verdicts.missing;
     view.ttl_ms = if view.missing.is_some() { 0 } else { ttl_ms(&visible) };
     view.public = public(&snapshot.config, &visible);
     view
 }
 
-fn of_route<'c>(config: &'c Config, route: &Route) -> Vec<&'c Arc<Upstream>> {
+pub(super) fn of_route<'c>(config: &'c Config, route: &Route) -> Vec<&'c Arc<Upstream>> {
     config.upstreams.iter().filter(|upstream| route.upstreams.contains(&upstream.name)).collect()
 }
 
 /// Puts an item where the decision wants it.
-fn admit(view: &mut View, upstream: &Upstream, route: &Route, rights: &Rights, item: &Arc<Item>) {
+fn admit(view: &mut View, upstream: &Upstream, decision: Decision, item: &Arc<Item>) {
     let class = class_of(upstream, item);
-    let withdrawn = (upstream.read_only || route.read_only) && class != Class::Read;
-    let filtered = item.kind == ListKind::Tools
-        && (!route.allow.is_match(&item.name) || route.deny.is_match(&item.name));
-    if withdrawn || filtered {
-        return;
-    }
     let key = (item.kind, item.name.clone());
-    let asked =
-        Asked { route: &route.name, upstream: &upstream.name, kind: item.kind, local: item.local(), class };
-    match policy::decide(&route.policy, rights, &asked).0 {
+    match decision {
         Decision::Allow => {
             let shown = Shown { item: Arc::clone(item), class };
             view.order.entry(item.kind).or_default().push(shown.clone());
@@ -93,7 +143,7 @@ fn admit(view: &mut View, upstream: &Upstream, route: &Route, rights: &Rights, i
     }
 }
 
-fn class_of(upstream: &Upstream, item: &Item) -> Class {
+pub(super) fn class_of(upstream: &Upstream, item: &Item) -> Class {
     match item.kind {
         ListKind::Tools => {
             let entry = &item.entry;

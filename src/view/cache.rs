@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dashmap::DashMap;
 
 use super::View;
-use super::build::build;
+use super::build::{build, verdicts};
 use crate::catalog::Snapshot;
 use crate::config::Route;
 use crate::names::RouteName;
@@ -14,10 +14,12 @@ use crate::principal::Rights;
 /// Most views that are kept; beyond it all are dropped and made again as they are asked for.
 const MOST: usize = 1024;
 
-/// The views that are in use. One entry per (route, rights); independent of each other.
+/// The views that are in use: which one rights have on a route, and one view for equal decisions. Entries are
+/// independent of each other.
 #[derive(Debug, Default)]
 pub struct Views {
     views: DashMap<(RouteName, Rights), Arc<View>>,
+    equal: DashMap<(RouteName, [u8; 32]), Arc<View>>,
 }
 
 impl Views {
@@ -30,11 +32,29 @@ impl Views {
         {
             return Arc::clone(&view);
         }
-        let view = Arc::new(build(snapshot, route, rights));
+        let view = self.equal(snapshot, route, rights);
         if self.views.len() >= MOST {
             self.views.clear();
         }
         self.views.insert(key, Arc::clone(&view));
+        view
+    }
+
+    /// The view of all whom the same is decided for.
+    fn equal(&self, snapshot: &Snapshot, route: &Route, rights: &Rights) -> Arc<View> {
+        let verdicts = verdicts(snapshot, route, rights);
+        let key = (route.name.clone(), verdicts.digest());
+        if let Some(view) = self.equal.get(&key)
+            && view.generation == snapshot.generation
+        {
+            return Arc::clone(&view);
+        }
+        let view = Arc::new(build(snapshot, route, verdicts));
+        self.equal.retain(|_, view| view.generation == snapshot.generation);
+        if self.equal.len() >= MOST {
+            self.equal.clear();
+        }
+        self.equal.insert(key, Arc::clone(&view));
         view
     }
 }

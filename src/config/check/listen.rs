@@ -1,6 +1,7 @@
 //! Listeners, names, notifications and logs.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::str::FromStr as _;
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use super::hosts;
 use super::value::{count, duration, kib, mib, minutes, positive, seconds, size, warn_if_cut};
 use crate::config::file::{self, At, Field};
 use crate::config::model::{
-    Admin, Allowed, Drain, Listen, ListenLimits, LogFormat, Notify, PageSize, ParkLimits, Sessions, Telemetry,
+    Admin, Allowed, Audit, Drain, Listen, ListenLimits, LogFormat, Notify, PageSize, ParkLimits, Sessions,
+    Telemetry,
 };
 use crate::config::problem::{Findings, Place};
 use crate::names::{Characters, NameRules, Separator};
@@ -179,8 +181,10 @@ pub(super) fn notify(field: Field<file::Notify>, findings: &Findings) -> Notify 
 }
 
 /// Reads `telemetry`.
-pub(super) fn telemetry(field: Field<file::Telemetry>, findings: &Findings) -> Telemetry {
-    let block = field.or_default().log.or_default();
+pub(super) fn telemetry(field: Field<file::Telemetry>, folder: &Path, findings: &Findings) -> Telemetry {
+    let whole = field.or_default();
+    let audit = whole.audit.written().and_then(|at| audit(at, folder, findings));
+    let block = whole.log.or_default();
     let format = match block.format.written().map(|at| at.value) {
         None | Some(file::LogFormat::Text) => LogFormat::Text,
         Some(file::LogFormat::Json) => LogFormat::Json,
@@ -193,7 +197,39 @@ pub(super) fn telemetry(field: Field<file::Telemetry>, findings: &Findings) -> T
         );
         findings.error(&at.place, &hint);
     }
-    Telemetry { format, level: level.to_owned(), access: block.access.written().is_some_and(|at| at.value) }
+    let access = block.access.written().is_some_and(|at| at.value);
+    Telemetry { format, level: level.to_owned(), access, audit }
+}
+
+fn audit(at: &At<file::Audit>, folder: &Path, findings: &Findings) -> Option<Audit> {
+    let block = &at.value;
+    if block.file.is_absent() {
+        findings.error(&at.place.member("file"), "this key is missing; lines are appended to that file");
+    }
+    let full = block.arguments.written().is_some_and(|at| matches!(at.value, file::AuditArguments::Full));
+    if let Some(place) = block.redact.place().filter(|_| !full) {
+        findings.warning(place, "has no effect: arguments are hashed, not written; see arguments: full");
+    }
+    let pointers = block.redact.written().map(|at| at.value.as_slice()).unwrap_or_default();
+    let redact = pointers.iter().filter_map(|at| pointer(at, findings)).collect();
+    Some(Audit {
+        file: folder.join(&block.file.written()?.value),
+        required: block.mode.written().is_some_and(|at| matches!(at.value, file::AuditMode::Required)),
+        full,
+        redact,
+    })
+}
+
+/// A JSON pointer in its parts (RFC 6901, section 4).
+fn pointer(at: &At<String>, findings: &Findings) -> Option<Vec<String>> {
+    let parts = at.value.strip_prefix('/');
+    if parts.is_none() {
+        findings.error(
+            &at.place,
+            &format!("{} is not a JSON pointer; accepted: /name or /list/0/name", at.shown()),
+        );
+    }
+    Some(parts?.split('/').map(|part| part.replace("~1", "/").replace("~0", "~")).collect())
 }
 
 fn is_level(text: &str) -> bool {

@@ -197,7 +197,7 @@ pub(crate) struct Telemetry {
     /// Logs.
     pub(crate) log: Field<TelemetryLog>,
     /// One line per decision about a call.
-    audit: Field<Audit>,
+    pub(crate) audit: Field<Audit>,
     /// Traces.
     otlp: Field<Otlp>,
 }
@@ -230,13 +230,13 @@ pub(crate) enum LogFormat {
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Audit {
     /// The file that lines are appended to.
-    file: Field<String>,
+    pub(crate) file: Field<String>,
     /// Whether calls are refused while lines cannot be written. Default: `best_effort`.
-    mode: Field<AuditMode>,
+    pub(crate) mode: Field<AuditMode>,
     /// What is kept of arguments. Default: `digest`.
-    arguments: Field<AuditArguments>,
+    pub(crate) arguments: Field<AuditArguments>,
     /// JSON pointers of arguments that are left out. Default: none.
-    redact: Field<Vec<At<String>>>,
+    pub(crate) redact: Field<Vec<At<String>>>,
 }
 
 /// Whether calls are refused while audit lines cannot be written.

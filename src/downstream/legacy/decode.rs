@@ -1,5 +1,8 @@
 //! What legacy params say.
 
+use std::sync::Arc;
+
+use crate::downstream::client_name;
 use crate::jsonrpc::Object;
 use crate::protocol::{Abilities, Revision};
 use crate::view::Form;
@@ -11,6 +14,8 @@ pub(super) struct Hello {
     pub(super) revision: Revision,
     /// What the client can be asked.
     pub(super) abilities: Abilities,
+    /// Name and version of the client.
+    pub(super) client: Option<Arc<str>>,
     /// Whether it came over HTTP+SSE, where streams are neither primed nor resumed.
     pub(super) piped: bool,
 }
@@ -27,7 +32,8 @@ pub(super) fn initialize(params: &Object<'_>, piped: bool) -> Result<Hello, &'st
     params.object("clientInfo").ok_or("params.clientInfo must be an object")?;
     let revision =
         Revision::parse(&asked).map_or(Revision::NEWEST_LEGACY, |asked| asked.min(Revision::NEWEST_LEGACY));
-    Ok(Hello { revision, abilities: Abilities::read(capabilities), piped })
+    let client = client_name(params, "clientInfo");
+    Ok(Hello { revision, abilities: Abilities::read(capabilities), client, piped })
 }
 
 /// In which form a client of this revision gets tool definitions (design contract, section 5, "Losses between eras").

@@ -91,7 +91,10 @@ pub(super) fn failure(
 /// The last message as a whole response.
 pub(super) fn whole(last: Sent) -> Response<Body> {
     let ending = last.ending.unwrap_or(Ending { status: StatusCode::OK, challenge: None });
-    let response = render::pieces(ending.status, last.pieces);
+    let mut response = render::pieces(ending.status, last.pieces);
+    if ending.status == StatusCode::SERVICE_UNAVAILABLE {
+        response = render::with_header(response, header::RETRY_AFTER, render::RETRY_AFTER);
+    }
     match ending.challenge {
         Some(challenge) => render::with_header(response, header::WWW_AUTHENTICATE, &challenge),
         None => response,
@@ -165,6 +168,7 @@ impl Encoder<'_> {
             }
             Failure::Refused(_) => RpcError::own(code::INTERNAL, &text, None),
             Failure::NotOffered(_) => RpcError::own(code::METHOD_NOT_FOUND, &text, None),
+            Failure::Unrecorded => RpcError::own(code::UNAVAILABLE, &text, None),
             Failure::Internal => internal_error(&text),
         };
         (one(response_error(Some(id), error.raw.get())), self.ending(failure))
@@ -176,6 +180,7 @@ impl Encoder<'_> {
                 status: StatusCode::FORBIDDEN,
                 challenge: Some(self.shared.authenticator.insufficient_scope(scopes, self.path)),
             },
+            Failure::Unrecorded => Ending { status: StatusCode::SERVICE_UNAVAILABLE, challenge: None },
             Failure::Internal => Ending { status: StatusCode::INTERNAL_SERVER_ERROR, challenge: None },
             Failure::Upstream(_)
             | Failure::Unknown { .. }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dashmap::DashMap;
 use dashmap::mapref::entry::Entry;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -17,9 +17,12 @@ use crate::config::Sessions;
 use crate::downstream::Shared;
 use crate::exchange::{Answerer, Caller, Reaction, SessionKey};
 use crate::jsonrpc::Id;
-use crate::principal::Principal;
+use crate::principal::{Principal, Rights};
 use crate::protocol::{Abilities, ListKind, LogLevel, Revision, Tasking};
 use crate::view::Hashes;
+
+/// So long a session that stands for a token may go without use.
+const TOKEN_IDLE: Duration = Duration::from_secs(3600);
 
 /// Everything that Weir keeps for a session.
 #[derive(Debug)]
@@ -27,8 +30,14 @@ pub(super) struct Session {
     pub(super) key: SessionKey,
     pub(super) revision: Revision,
     pub(super) principal: Principal,
+    /// What the latest verified credential of the client may do.
+    rights: watch::Sender<Rights>,
     /// What the client can be asked.
     pub(super) abilities: Abilities,
+    /// Name and version of the client.
+    client: Option<Arc<str>>,
+    /// Whether it stands for the token that it was opened with.
+    pub(super) by_token: bool,
     piped: bool,
     opened: Instant,
     is_initialized: AtomicBool,
@@ -54,12 +63,15 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(key: SessionKey, hello: &Hello, principal: Principal) -> Self {
+    pub(super) fn new(key: SessionKey, hello: &Hello, principal: Principal, by_token: bool) -> Self {
         Self {
             key,
             revision: hello.revision,
+            rights: watch::Sender::new(principal.rights.clone()),
             principal,
             abilities: hello.abilities.clone(),
+            client: hello.client.clone(),
+            by_token,
             piped: hello.piped,
             opened: Instant::now(),
             is_initialized: AtomicBool::new(false),
@@ -82,6 +94,7 @@ impl Session {
     pub(super) fn caller(&self, shared: &Shared, principal: &Principal) -> Caller {
         Caller {
             session: Some(self.key),
+            client: self.client.clone(),
             tasking: self.knows_tasks().then_some(Tasking::Requested),
             ..shared.caller(principal, self.abilities.clone())
         }
@@ -104,6 +117,22 @@ impl Session {
         }
     }
 
+    /// A request came with these rights.
+    pub(super) fn seen_as(&self, rights: &Rights) {
+        self.rights.send_if_modified(|known| {
+            let is_new = known != rights;
+            if is_new {
+                known.clone_from(rights);
+            }
+            is_new
+        });
+    }
+
+    /// The rights of the latest credential, as they change.
+    pub(super) fn rights(&self) -> watch::Receiver<Rights> {
+        self.rights.subscribe()
+    }
+
     /// The client has finished the handshake.
     pub(super) fn initialized(&self) {
         self.is_initialized.store(true, Ordering::Relaxed);
@@ -114,7 +143,8 @@ impl Session {
         let idle = self.last_used.lock().map(|last| last.elapsed()).unwrap_or(Duration::MAX);
         let busy = !self.standing().is_empty() || !self.calls.is_empty();
         let unfinished = !self.is_initialized.load(Ordering::Relaxed) && idle > limits.initialize;
-        self.opened.elapsed() > limits.max_age || (!busy && (idle > limits.idle || unfinished))
+        let most = if self.by_token { TOKEN_IDLE } else { limits.idle };
+        self.opened.elapsed() > limits.max_age || (!busy && (idle > most || unfinished))
     }
 
     /// The least severe log message that the client asked for, if it asked.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use http::Response;
+use tokio::sync::watch;
 
 use super::session::{Session, Standing};
 use super::{RETRY, encode};
@@ -18,6 +19,7 @@ use crate::downstream::{Body, Inbound, Shared, until};
 use crate::exchange::{Event, Inquiry, Reply};
 use crate::jsonrpc::{Text, request};
 use crate::notify::{Changes, Subscriber, Subscription};
+use crate::principal::Rights;
 use crate::protocol::{ListKind, encode_event, encode_priming, notification};
 use crate::relay::Seat;
 use crate::seal::QuestionSeal;
@@ -41,6 +43,7 @@ pub(super) fn open(
         standing: session.stand(),
         upstreams: shared.relay.stand(&caller),
         told: seen,
+        rights: session.rights(),
         sequence: 0,
         until: inbound.principal.until,
     };
@@ -76,6 +79,8 @@ struct Open {
     upstreams: Reply,
     /// The lists as this stream has announced them.
     told: Hashes,
+    /// What the client may do now.
+    rights: watch::Receiver<Rights>,
     sequence: u64,
     until: Option<i64>,
 }
@@ -102,6 +107,11 @@ impl Open {
                 () = self.shared.ending.cancelled() => return None,
                 () = session.ended.cancelled() => return None,
                 () = until(self.until) => return None,
+                Ok(()) = self.rights.changed() => {
+                    let rights = self.rights.borrow_and_update().clone();
+                    self.subscription.look_as(&rights);
+                    continue;
+                }
                 (changes, now) = self.subscription.changed() => Said::Changes(changes, now),
                 uris = session.updates(), if speaks => Said::Updates(uris),
                 Some(event) = self.upstreams.next(), if speaks => Said::Event(event),

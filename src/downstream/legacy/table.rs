@@ -67,7 +67,7 @@ impl Table {
             owner: Owner::new(&request.route.name, subject),
         };
         let key = SessionKey(seal.key);
-        let session = Session::new(key, hello, request.principal.clone());
+        let session = Session::new(key, hello, request.principal.clone(), request.by_session);
         self.sessions.insert(key, Arc::new(session));
         self.total.fetch_add(1, Ordering::Relaxed);
         self.gauge();
@@ -80,6 +80,12 @@ impl Table {
         let now = Timestamp::now().as_second();
         let seal = SessionSeal::open(&self.shared.keyring, sealed, owner, now).ok()?;
         self.sessions.get(&SessionKey(seal.key)).map(|session| Arc::clone(&session))
+    }
+
+    /// The living session of a sealed id, whoever it belongs to.
+    pub(super) fn named(&self, sealed: &str) -> Option<Arc<Session>> {
+        let key = SessionSeal::key_of(&self.shared.keyring, sealed)?;
+        self.sessions.get(&SessionKey(key)).map(|session| Arc::clone(&session))
     }
 
     /// Ends a session: its calls, its streams, and what it holds at upstreams.

@@ -1,9 +1,11 @@
 //! From head and body to what is asked, with the checks in the order of the design contract.
 
+use std::sync::Arc;
+
 use http::{HeaderMap, Response, StatusCode};
 
 use super::encode;
-use crate::downstream::{Body, header_text};
+use crate::downstream::{Body, client_name, header_text};
 use crate::jsonrpc::{Id, Object};
 use crate::protocol::{Abilities, LogLevel, Method, Revision, code, headers, meta};
 
@@ -17,6 +19,8 @@ pub(super) struct Ask {
     pub(super) log_level: Option<LogLevel>,
     /// What the client can be asked.
     pub(super) abilities: Abilities,
+    /// Name and version of the client.
+    pub(super) client: Option<Arc<str>>,
     /// `Mcp-Param-*` as they came.
     pub(super) mirrored: Vec<(String, String)>,
 }
@@ -53,6 +57,7 @@ pub(super) fn read(head: &HeaderMap, id: &Id, method: &str, params: &Object<'_>)
         progress_token: progress_token(&inner),
         abilities: Abilities::read(inner.get(meta::CLIENT_CAPABILITIES).unwrap_or("{}")),
         log_level: inner.text(meta::LOG_LEVEL).and_then(|level| LogLevel::parse(&level)),
+        client: client_name(&inner, meta::CLIENT_INFO),
         mirrored: mirrored_params(head),
     })
 }

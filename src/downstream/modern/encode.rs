@@ -144,6 +144,7 @@ fn failed(failure: &Failure, tool: bool) -> Result<String, RpcError> {
         }
         Failure::NotOffered(_) => Err(RpcError::own(code::METHOD_NOT_FOUND, &text, None)),
         Failure::Refused(_) => Err(RpcError::own(code::INTERNAL, &text, None)),
+        Failure::Unrecorded => Err(RpcError::own(code::UNAVAILABLE, &text, None)),
         Failure::Internal => Err(internal_error(&text)),
     }
 }
@@ -173,6 +174,10 @@ pub(super) fn failure(
             let challenge = shared.authenticator.insufficient_scope(scopes, &request.route.path);
             let response = render::json(StatusCode::FORBIDDEN, text);
             render::with_header(response, header::WWW_AUTHENTICATE, &challenge)
+        }
+        Failure::Unrecorded => {
+            let response = render::json(StatusCode::SERVICE_UNAVAILABLE, text);
+            render::with_header(response, header::RETRY_AFTER, render::RETRY_AFTER)
         }
         Failure::Internal => render::json(StatusCode::INTERNAL_SERVER_ERROR, text),
         Failure::Upstream(_)

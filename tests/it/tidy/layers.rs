@@ -99,6 +99,8 @@ pub(super) const LAYERS: &[(&str, &[&str])] = &[
             "protocol",
             "config",
             "policy",
+            // Whether the keys of issuers are known.
+            "auth",
             "catalog",
             "upstream",
             "downstream",

@@ -1,0 +1,252 @@
+//! What the audit log says of a call: filled in along the way, written once, when it has ended for whatever reason.
+
+use std::sync::Arc;
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use jiff::Timestamp;
+use serde_json::value::RawValue;
+use sha2::Sha256;
+
+use super::Seat;
+use crate::catalog::Item;
+use crate::exchange::{Call, Event, Failure};
+use crate::jsonrpc::{Edit, Object, canonical};
+use crate::policy::{self, Asked, Class, Decision};
+use crate::protocol::{ListKind, Method};
+use crate::seal::random_bytes;
+use crate::telemetry::{AuditLine, AuditLog, AuditPrincipal, Slot, Unwritable};
+
+/// The longest name that is written whole, in characters.
+const LONGEST_NAME: usize = 256;
+/// So much of the arguments is hashed, and so much is written.
+const MOST_ARGUMENTS: usize = 64 * 1024;
+
+/// Where lines go, and how arguments are hashed.
+#[derive(Debug)]
+pub(super) struct Auditor {
+    log: Arc<AuditLog>,
+    key: [u8; 32],
+}
+
+/// The line of one call.
+#[derive(Debug)]
+pub(super) struct Draft {
+    slot: Option<Slot>,
+    line: AuditLine,
+}
+
+impl Auditor {
+    pub(super) fn new(log: Arc<AuditLog>) -> Self {
+        Self { log, key: random_bytes() }
+    }
+
+    /// Begins the line of a call.
+    ///
+    /// # Errors
+    /// [`Unwritable`] where the call may not go on without one.
+    pub(super) fn begin(&self, seat: &Seat, call: &Call) -> Result<Draft, Unwritable> {
+        let slot = self.log.reserve()?;
+        let subject = &call.caller.principal.subject;
+        let params = Object::open(&call.params).unwrap_or_default();
+        let mut line = AuditLine {
+            v: 1,
+            time: now(),
+            event: "call",
+            request_id: random_bytes::<8>().iter().map(|byte| format!("{byte:02x}")).collect(),
+            trace_id: trace(&params),
+            principal: Some(AuditPrincipal {
+                issuer: subject.issuer.to_string(),
+                subject: subject.subject.to_string(),
+            }),
+            client: call.caller.client.as_ref().map(ToString::to_string),
+            route: seat.route.name.to_string(),
+            method: call.method.as_str(),
+            name: (!call.name.is_empty()).then(|| call.name.chars().take(LONGEST_NAME).collect()),
+            decision: "unknown",
+            outcome: "cancelled",
+            status: 200,
+            ..AuditLine::default()
+        };
+        if let Some(arguments) = params.get("arguments") {
+            self.arguments(&mut line, arguments);
+        }
+        decided(&mut line, seat, call);
+        Ok(Draft { slot: Some(slot), line })
+    }
+
+    fn arguments(&self, line: &mut AuditLine, arguments: &str) {
+        let text = canonical(arguments);
+        let bytes = text.as_bytes();
+        let hashed = bytes.get(..MOST_ARGUMENTS).unwrap_or(bytes);
+        // A key of any length is good.
+        if let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.key) {
+            mac.update(hashed);
+            mac.update(&u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+            let digest = mac.finalize().into_bytes();
+            line.arguments_digest = Some(digest.iter().map(|byte| format!("{byte:02x}")).collect());
+        }
+        let settings = self.log.settings();
+        if settings.full && arguments.len() <= MOST_ARGUMENTS {
+            let redacted = settings
+                .redact
+                .iter()
+                .fold(arguments.to_owned(), |raw, path| redacted(&raw, path).unwrap_or(raw));
+            line.arguments = RawValue::from_string(redacted).ok();
+        }
+    }
+}
+
+fn now() -> String {
+    let now = Timestamp::now();
+    now.round(jiff::Unit::Millisecond).unwrap_or(now).to_string()
+}
+
+/// The trace id of a `traceparent` in `_meta`.
+fn trace(params: &Object<'_>) -> Option<String> {
+    let parent = params.object("_meta")?.text("traceparent")?;
+    let id = parent.split('-').nth(1)?;
+    (id.len() == 32 && id.bytes().all(|c| c.is_ascii_hexdigit())).then(|| id.to_owned())
+}
+
+/// What was decided about the item that a call names, and by what.
+fn decided(line: &mut AuditLine, seat: &Seat, call: &Call) {
+    let kind = match call.method {
+        Method::ToolsCall => ListKind::Tools,
+        Method::PromptsGet => ListKind::Prompts,
+        Method::ResourcesRead | Method::ResourcesSubscribe => ListKind::Resources,
+        _ => return,
+    };
+    let items = seat.snapshot.catalog.list(kind);
+    if let Some(item) = items.iter().find(|item| item.name == call.name) {
+        ruled(line, seat, call, item);
+    }
+}
+
+fn ruled(line: &mut AuditLine, seat: &Seat, call: &Call, item: &Item) {
+    let upstream = seat.snapshot.config.upstreams.iter().find(|upstream| upstream.name == item.upstream);
+    let Some(upstream) = upstream.filter(|upstream| seat.route.upstreams.contains(&upstream.name)) else {
+        return;
+    };
+    let entry = &item.entry;
+    let class = match item.kind {
+        ListKind::Tools => {
+            policy::classify(upstream, &entry.local, entry.read_only_hint, entry.destructive_hint)
+        }
+        ListKind::Prompts | ListKind::Resources | ListKind::Templates => Class::Read,
+    };
+    let asked = Asked {
+        route: &seat.route.name,
+        upstream: &upstream.name,
+        kind: item.kind,
+        local: item.local(),
+        class,
+    };
+    let (decision, ruling) = policy::decide(&seat.route.policy, &call.caller.principal.rights, &asked);
+    line.upstream = Some(item.upstream.to_string());
+    line.local_name = Some(item.local().to_owned());
+    line.class = Some(class.as_str());
+    line.rule = Some(ruling.to_string());
+    line.decision = match decision {
+        Decision::Allow => "allow",
+        Decision::Hide => "hide",
+        Decision::StepUp(scopes) => {
+            line.missing_scopes = scopes.iter().map(ToString::to_string).collect();
+            "step_up"
+        }
+    };
+}
+
+/// An object or list without what a JSON pointer (RFC 6901, in its parts) leads to; `None` where it leads nowhere.
+fn redacted(raw: &str, path: &[String]) -> Option<String> {
+    const GONE: &str = "\"***\"";
+    let (first, rest) = path.split_first()?;
+    let inner = |raw: &str| if rest.is_empty() { Some(GONE.to_owned()) } else { redacted(raw, rest) };
+    if let Some(object) = Object::open(raw) {
+        let changed = inner(object.get(first)?)?;
+        return Some(Edit::new().set(first, changed).apply(&object));
+    }
+    let items: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
+    let at: usize = first.parse().ok()?;
+    let changed = inner(items.get(at)?.get())?;
+    let all: Vec<&str> = items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| if index == at { changed.as_str() } else { item.get() })
+        .collect();
+    Some(format!("[{}]", all.join(",")))
+}
+
+impl Draft {
+    /// It goes to an upstream.
+    pub(super) fn goes_to(&mut self, upstream: &str) {
+        if self.line.decision == "unknown" {
+            // By a template, an earlier result or a task: what is not listed was decided about all the same.
+            self.line.decision = "allow";
+        }
+        self.line.upstream = Some(upstream.to_owned());
+    }
+
+    /// Something of it comes back.
+    pub(super) fn hears(&mut self, event: &Event) {
+        match event {
+            Event::Result(answer) => {
+                self.line.bytes = u64::try_from(answer.result.len()).unwrap_or(u64::MAX);
+            }
+            Event::Failed(failure) => self.has_failed(failure),
+            Event::Progress(_)
+            | Event::Log(..)
+            | Event::Paused(_)
+            | Event::Task(_)
+            | Event::Inquiry(_)
+            | Event::Asks(_)
+            | Event::Error(_) => {}
+        }
+    }
+
+    fn has_failed(&mut self, failure: &Failure) {
+        self.line.status = match failure {
+            Failure::NeedsScopes(scopes) => {
+                self.line.decision = "step_up";
+                self.line.missing_scopes = scopes.iter().map(ToString::to_string).collect();
+                403
+            }
+            Failure::Unrecorded => 503,
+            Failure::Internal => 500,
+            Failure::Upstream(_)
+            | Failure::Unknown { .. }
+            | Failure::InvalidParams(_)
+            | Failure::HeaderMismatch(_)
+            | Failure::Refused(_)
+            | Failure::NeedsAbilities(_)
+            | Failure::NotOffered(_) => 200,
+        };
+    }
+
+    /// Writes the line.
+    pub(super) fn write(&mut self, outcome: &'static str, took: std::time::Duration) {
+        self.line.outcome = outcome;
+        self.line.duration_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+        if let Some(slot) = self.slot.take() {
+            slot.write(&self.line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::redacted;
+
+    #[test]
+    fn pointers_lead_into_objects_and_lists_and_the_rest_stays() {
+        let path = |text: &str| text.split('/').skip(1).map(str::to_owned).collect::<Vec<_>>();
+        let raw = r#"{"a":{"b":[1.0,{"c":"secret"}]},"n":1e5}"#;
+        assert_eq!(
+            redacted(raw, &path("/a/b/1/c")).as_deref(),
+            Some(r#"{"a":{"b":[1.0,{"c":"***"}]},"n":1e5}"#)
+        );
+        assert_eq!(redacted(raw, &path("/a")).as_deref(), Some(r#"{"a":"***","n":1e5}"#));
+        for nowhere in ["/x", "/a/b/7", "/a/b/x", "/n/y"] {
+            assert_eq!(redacted(raw, &path(nowhere)), None, "{nowhere}");
+        }
+    }
+}
