@@ -6,7 +6,7 @@
 mod decide;
 
 pub use crate::config::Class;
-pub use decide::{Asked, Decision, Ruling, classify, decide};
+pub use decide::{Asked, Decision, Ruling, classify, decide, is_about};
 
 #[cfg(test)]
 mod tests;

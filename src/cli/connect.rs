@@ -1,13 +1,18 @@
 //! `weir check --connect`: whether each upstream can be listed.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::client::settle;
 use super::print::err;
 use super::{CheckArguments, Exit, check};
-use crate::catalog::{Presence, Snapshot};
-use crate::config::{self, Problem, Severity};
+use crate::catalog::{Item, Presence, Snapshot};
+use crate::config::{self, Class, Problem, Route, Severity};
+use crate::policy::{Asked, is_about};
+use crate::principal::Rights;
 use crate::protocol::ListKind;
+use crate::view::explain;
 
 /// Checks a configuration, and with `--connect` its upstreams too.
 pub(super) async fn run(arguments: &CheckArguments) -> Exit {
@@ -71,9 +76,10 @@ fn unreachable(snapshot: &Snapshot, path: &Path) -> Vec<Problem> {
     problems
 }
 
-/// Names in `rename` that no tool has.
+/// Entries of lists and rules that nothing fits that the upstreams offer.
 fn idle_patterns(snapshot: &Snapshot, path: &Path) -> Vec<Problem> {
     let mut problems = Vec::new();
+    let mut warn = |key: String, text: &str| problems.push(problem(path, Severity::Warning, key, text));
     for upstream in &snapshot.config.upstreams {
         let Some(inventory) = snapshot.inventories.get(&upstream.name).and_then(Presence::inventory) else {
             continue;
@@ -83,9 +89,57 @@ fn idle_patterns(snapshot: &Snapshot, path: &Path) -> Vec<Problem> {
             upstream.tools.rename.keys().filter(|name| tools.iter().all(|tool| tool.local != **name))
         {
             let key = format!("upstreams.{}.tools.rename", upstream.name);
-            let text = format!("no tool is called {renamed}");
-            problems.push(problem(path, Severity::Warning, key, &text));
+            warn(key, &format!("no tool is called {renamed}"));
+        }
+        for (list, globs) in [
+            ("tools.allow", &upstream.tools.allow),
+            ("tools.deny", &upstream.tools.deny),
+            ("classes.read", &upstream.classes.read),
+            ("classes.write", &upstream.classes.write),
+            ("classes.destructive", &upstream.classes.destructive),
+        ] {
+            let fitted: BTreeSet<usize> =
+                tools.iter().flat_map(|tool| globs.matches(tool.local.as_str())).collect();
+            // What fits everything is no slip where there is nothing.
+            let everything = globs.matches("");
+            for index in (0..globs.len()).filter(|at| !fitted.contains(at) && !everything.contains(at)) {
+                warn(format!("upstreams.{}.{list}[{index}]", upstream.name), "fits no tool");
+            }
         }
     }
+    for rule in idle_rules(snapshot) {
+        warn(format!("access.rules ({rule})"), "is about nothing that the upstreams offer");
+    }
     problems
+}
+
+/// The names of rules that are about nothing, on whatever route.
+fn idle_rules(snapshot: &Snapshot) -> BTreeSet<String> {
+    let mut idle: BTreeSet<String> = BTreeSet::new();
+    let mut busy: BTreeSet<String> = BTreeSet::new();
+    for route in &snapshot.config.routes {
+        for rule in &route.policy.rules {
+            let is_busy = items_of(snapshot, route).any(|(item, class)| {
+                let asked = Asked {
+                    route: &route.name,
+                    upstream: &item.upstream,
+                    kind: item.kind,
+                    local: item.local(),
+                    class,
+                };
+                is_about(&rule.matches, &asked)
+            });
+            if is_busy {
+                busy.insert(rule.name.clone())
+            } else {
+                idle.insert(rule.name.clone())
+            };
+        }
+    }
+    idle.difference(&busy).cloned().collect()
+}
+
+/// What a route's upstreams offer, with its class, whoever asks.
+fn items_of<'s>(snapshot: &'s Snapshot, route: &Route) -> impl Iterator<Item = (Arc<Item>, Class)> + use<'s> {
+    explain(snapshot, route, &Rights::All).into_iter().map(|one| (one.item, one.class))
 }

@@ -110,7 +110,9 @@ pub fn decide<'p>(policy: &'p Policy, rights: &Rights, asked: &Asked<'_>) -> (De
     }
 }
 
-fn is_about(matches: &Match, asked: &Asked<'_>) -> bool {
+/// Whether a rule that matches so is about an item.
+#[must_use]
+pub fn is_about(matches: &Match, asked: &Asked<'_>) -> bool {
     matches.routes.as_ref().is_none_or(|routes| routes.contains(asked.route))
         && matches.upstream.as_ref().is_none_or(|globs| globs.is_match(asked.upstream.as_str()))
         && matches.kinds.as_ref().is_none_or(|kinds| kinds.contains(&asked.kind))

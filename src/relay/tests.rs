@@ -1,5 +1,7 @@
 //! Planning: pure, so tables.
 
+mod access;
+
 use std::sync::Arc;
 
 use super::Seat;

@@ -106,6 +106,78 @@ fn check_connects_where_it_is_asked_to() {
     assert_eq!(bad.code, Some(1), "{bad:?}");
 }
 
+#[test]
+fn check_names_entries_that_fit_nothing() {
+    let alpha = Fake::legacy().tools(["seen"].map(tool)).start();
+    let keys = "tools: { deny: [\"x_*\"], rename: { gone: other } }\nclasses: { read: [seen, sen] }";
+    let rules = "access:\n  anonymous: { scopes: [] }\n  rules: [ { name: idle, match: { tool: nope }, deny: true } ]\n";
+    let proxy = Proxy::new().upstream_with("alpha", &alpha, keys).section(rules);
+    let checked = run_with(&proxy.text(), &["check", "--connect"]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    for wanted in
+        ["alpha.tools.deny[0]", "alpha.tools.rename", "alpha.classes.read[1]", "access.rules (idle)"]
+    {
+        assert!(checked.out.contains(wanted), "{wanted}: {checked:?}");
+    }
+    assert!(!checked.out.contains("classes.read[0]") && !checked.out.contains("allow"), "{checked:?}");
+}
+
+/// Two tokens, a rule and a class decide about three tools.
+fn explained(arguments: &[&str]) -> Ran {
+    let alpha = Fake::legacy().tools(["seen", "secret", "other"].map(tool)).start();
+    let access = format!(
+        "access:\n  tokens:\n    - {{ name: kim, hash: \"{}\", scopes: [\"mcp:read\"], groups: [g] }}\n    \
+         - {{ name: lee, hash: \"{}\", scopes: [\"mcp:admin\"] }}\n  \
+         rules: [ {{ name: no, match: {{ tool: secret }}, deny: true }} ]\n",
+        token_hash("kim"),
+        token_hash("lee")
+    );
+    let proxy = Proxy::new().upstream_with("alpha", &alpha, "classes: { read: [seen] }").section(&access);
+    run_with(&proxy.text(), &[&["explain", "--config", "routes.yaml"], arguments].concat())
+}
+
+#[test]
+fn explain_says_who_a_token_is_and_what_decides() {
+    let told = explained(&["--token", "kim", "--json"]);
+    assert_eq!(told.code, Some(0), "{told:?}");
+    let value = told.value();
+    let principal =
+        serde_json::json!({ "issuer": "static", "subject": "kim", "scopes": ["mcp:read"], "groups": ["g"] });
+    assert_eq!(value["principal"], principal);
+    let rows: Vec<String> = value["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|row| {
+            format!(
+                "{} {} {} {} {}",
+                row["name"], row["kind"], row["decision"], row["rule"], row["missing_scopes"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "\"alpha__seen\" \"tool\" \"allow\" \"class\" []",
+            "\"alpha__secret\" \"tool\" \"hide\" \"rule no\" []",
+            "\"alpha__other\" \"tool\" \"step_up\" \"class\" [\"mcp:destructive\"]",
+        ]
+    );
+    let one = explained(&["--token", "lee", "alpha__secret"]);
+    assert!(one.code == Some(0) && one.out.contains("hide") && one.out.contains("rule no"), "{one:?}");
+    for refused in [&["--token", "wrong", "--json"][..], &["--json"]] {
+        let told = explained(refused);
+        assert_eq!((told.code, &told.value()["principal"]), (Some(1), &Value::Null), "{told:?}");
+    }
+    let matrix = explained(&["--matrix"]);
+    let row = matrix.out.lines().find(|line| line.starts_with("alpha__other")).unwrap_or_default().to_owned();
+    assert_eq!(
+        row.split_whitespace().collect::<Vec<_>>(),
+        ["alpha__other", "step_up", "allow"],
+        "{matrix:?}"
+    );
+}
+
 eras! { list_shows_what_clients_will_see, list_of_a_url_is_a_clients_view }
 
 fn list_shows_what_clients_will_see(side: crate::support::Side) {

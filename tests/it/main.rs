@@ -6,6 +6,7 @@
 
 mod support;
 
+mod access;
 mod availability;
 mod cli;
 mod demonstration;

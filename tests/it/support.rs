@@ -5,6 +5,7 @@ pub(crate) mod client;
 pub(crate) mod eventually;
 pub(crate) mod exchange;
 pub(crate) mod http;
+pub(crate) mod issuer;
 pub(crate) mod json;
 pub(crate) mod pairs;
 pub(crate) mod proxy;

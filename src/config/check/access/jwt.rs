@@ -32,6 +32,8 @@ fn issuer(at: &At<file::Jwt>, folder: &Path, findings: &Findings) -> Option<Issu
     if block.issuer.is_absent() {
         findings.error(&at.place.member("issuer"), "this key is missing; it names who signs");
     }
+    let algorithms = algorithms(&block.algorithms, findings);
+    let leeway = duration(&block.leeway, seconds(30), findings);
     let name = block.issuer.written().filter(|at| {
         let is_good = is_address(&at.value);
         if !is_good {
@@ -44,9 +46,9 @@ fn issuer(at: &At<file::Jwt>, folder: &Path, findings: &Findings) -> Option<Issu
         issuer: name.value.clone(),
         audiences: texts(&block.audiences),
         keys: keys?,
-        algorithms: algorithms(&block.algorithms, findings),
+        algorithms,
         require_typ: block.require_typ.written().map(|at| at.value.clone()),
-        leeway: duration(&block.leeway, seconds(30), findings),
+        leeway,
         scope_claims: or(texts(&block.scope_claims), &["scope", "scp"], block.scope_claims.is_absent()),
         group_claims: or(texts(&block.group_claims), &["groups"], block.group_claims.is_absent()),
     })
