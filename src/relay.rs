@@ -37,7 +37,7 @@ use crate::catalog::{Presence, Snapshot};
 use crate::config::Route;
 use crate::exchange::{Call, Caller, Failure, Reason, Reply, SessionKey, failed};
 use crate::names::UpstreamName;
-use crate::principal::Principal;
+use crate::principal::{Principal, Scope, Subject};
 use crate::protocol::Method;
 use crate::seal::{Keyring, Owner};
 use crate::telemetry::{AuditLog, Unwritable};
@@ -115,10 +115,14 @@ impl Relay {
             return record.watch(self.tasks(seat, call.caller));
         }
         let read = (call.method == Method::ResourcesRead).then(|| call.clone());
+        let subject = call.caller.principal.subject.clone();
         let plan = match (plan::plan(seat, &self.memory, call), read) {
             (Ok(plan), _) => plan,
             (Err(Failure::Unknown { .. }), Some(read)) => return record.watch(self.probe(seat, &read)),
-            (Err(failure), _) => return record.watch(failed(failure)),
+            (Err(failure), _) => {
+                noted(seat, &subject, &failure);
+                return record.watch(failed(failure));
+            }
         };
         record.goes_to(&plan.upstream);
         match self.upstreams.link(&plan.upstream) {
@@ -233,6 +237,41 @@ impl Relay {
     pub fn end_session(&self, key: SessionKey) {
         self.memory.made.forget(key);
         self.upstreams.end_session(key);
+    }
+}
+
+/// Notes a denial in the log; names are escaped there.
+fn noted(seat: &Seat, who: &Subject, failure: &Failure) {
+    let subject = &*who.subject;
+    match failure {
+        Failure::NeedsScopes(scopes) => {
+            let scopes: Vec<&str> = scopes.iter().map(Scope::as_str).collect();
+            tracing::info!(
+                event = "authz.deny",
+                decision = "step_up",
+                subject,
+                ?scopes,
+                "a scope is missing"
+            );
+        }
+        Failure::Unknown { kind, name } => {
+            let name: String = name.chars().take(128).collect();
+            match seat.view.item(*kind, &name) {
+                Some(item) => {
+                    let (upstream, item) = (&item.upstream, item.local());
+                    tracing::info!(event = "authz.deny", decision = "hidden", subject, %upstream, ?item, "hidden");
+                }
+                None => tracing::info!(event = "tool.unknown", subject, ?name, "asked for what there is not"),
+            }
+        }
+        Failure::Upstream(_)
+        | Failure::InvalidParams(_)
+        | Failure::HeaderMismatch(_)
+        | Failure::Refused(_)
+        | Failure::NeedsAbilities(_)
+        | Failure::NotOffered(_)
+        | Failure::Unrecorded
+        | Failure::Internal => {}
     }
 }
 

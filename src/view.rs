@@ -97,6 +97,8 @@ pub struct View {
     pub public: bool,
     shown: HashMap<(ListKind, String), Shown>,
     step_up: HashMap<(ListKind, String), Vec<Scope>>,
+    /// What is on the route and is not shown.
+    withheld: HashMap<(ListKind, String), Arc<Item>>,
     order: HashMap<ListKind, Vec<Shown>>,
     sequences: HashMap<ListKind, u64>,
     pages: Pages,
@@ -111,6 +113,13 @@ impl View {
             return Found::Shown(shown);
         }
         self.step_up.get(&key).map_or(Found::Nothing, |scopes| Found::StepUp(scopes))
+    }
+
+    /// An item of the route, shown or not; for records, never for answers.
+    #[must_use]
+    pub fn item(&self, kind: ListKind, name: &str) -> Option<&Arc<Item>> {
+        let key = (kind, name.to_owned());
+        self.shown.get(&key).map(|shown| &shown.item).or_else(|| self.withheld.get(&key))
     }
 
     /// All visible items of a list, in order.

@@ -7,7 +7,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::print::{err, out};
 use super::{Exit, ServeArguments};
 use crate::app::{App, AppError, Shutdown, summary};
-use crate::config::{self, Config};
+use crate::config::{self, Config, DefaultDecision};
 use crate::telemetry;
 
 /// Serves until a signal says stop.
@@ -23,6 +23,11 @@ pub(super) async fn run(arguments: &ServeArguments) -> Exit {
             event = "auth.disabled",
             "access is open: whoever reaches the listener may call everything"
         );
+    }
+    for route in config.routes.iter().filter(|_| !open) {
+        if route.policy.default == DefaultDecision::Deny && route.policy.rules.is_empty() {
+            tracing::warn!(event = "authz.no_rules", route = %route.name, "default: deny without a rule allows nothing");
+        }
     }
     let paths: Vec<String> = config.routes.iter().map(|route| route.path.clone()).collect();
     let helpful = open && config.listen.address.ip().is_loopback();

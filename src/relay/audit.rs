@@ -116,8 +116,7 @@ fn decided(line: &mut AuditLine, seat: &Seat, call: &Call) {
         Method::ResourcesRead | Method::ResourcesSubscribe => ListKind::Resources,
         _ => return,
     };
-    let items = seat.snapshot.catalog.list(kind);
-    if let Some(item) = items.iter().find(|item| item.name == call.name) {
+    if let Some(item) = seat.view.item(kind, &call.name) {
         ruled(line, seat, call, item);
     }
 }

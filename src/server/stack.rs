@@ -160,6 +160,9 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
     let Some((route, door)) = route(&snapshot, head.uri.path()) else {
         return Ok(refusal(StatusCode::NOT_FOUND, "nothing is served at this path"));
     };
+    if head.uri.query().is_some_and(|query| query.contains("access_token=")) {
+        tracing::warn!(event = "auth.query_token", route = %route.name, "a token in an address is not looked at");
+    }
     if !matches!(head.method, Method::GET | Method::POST | Method::DELETE) {
         let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, "GET, POST and DELETE are served here");
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));

@@ -88,6 +88,7 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, verdicts: Verdicts) -> V
         public: false,
         shown: HashMap::new(),
         step_up: HashMap::new(),
+        withheld: HashMap::new(),
         order: HashMap::new(),
         sequences: HashMap::new(),
         pages: Pages::default(),
@@ -137,9 +138,12 @@ fn admit(view: &mut View, upstream: &Upstream, decision: Decision, item: &Arc<It
             view.shown.insert(key, shown);
         }
         Decision::StepUp(scopes) => {
+            view.withheld.insert(key.clone(), Arc::clone(item));
             view.step_up.insert(key, scopes);
         }
-        Decision::Hide => {}
+        Decision::Hide => {
+            view.withheld.insert(key, Arc::clone(item));
+        }
     }
 }
 

@@ -24,6 +24,29 @@ fn view(snapshot: &Snapshot) -> Arc<View> {
 const ONE: &str = "upstreams: { a: { url: http://127.0.0.1:1/mcp } }\n";
 
 #[test]
+fn equal_decisions_share_one_view_whoever_asks() {
+    let text = "upstreams: { a: { url: http://127.0.0.1:1/mcp, classes: { read: [t] } } }\naccess: { anonymous: { scopes: [] } }\n";
+    let config = Arc::new(config(text));
+    let inventories =
+        Arc::new(inventories(&[("a", up(&[r#"{"name":"t","inputSchema":{"type":"object"}}"#]))]));
+    let catalog = Arc::new(build(&config, &inventories));
+    let snapshot = Snapshot { generation: 1, config: Arc::clone(&config), catalog, inventories };
+    let views = Views::default();
+    let of = |scope: &str| {
+        let scopes = [crate::principal::Scope::new(scope)].into();
+        let rights = crate::principal::Principal::fixed("x", scopes, [].into()).rights;
+        views.of(&snapshot, &config.routes[0], &rights)
+    };
+    let (read, write, other) = (of("mcp:read"), of("mcp:write"), of("other"));
+    assert!(Arc::ptr_eq(&read, &write) && !Arc::ptr_eq(&read, &other));
+    let items = |view: &View| view.page(ListKind::Tools, Form::Whole, 0).map(|page| page.items);
+    assert_eq!(
+        (items(&read).map(|items| !items.is_empty()), items(&other).map(|items| items.is_empty())),
+        (Some(true), Some(true))
+    );
+}
+
+#[test]
 fn c057_pages_follow_each_other_without_loss() {
     let text = format!("{ONE}listen: {{ page: {{ items: 2, bytes: 1MiB }} }}\n");
     let tools = [r#"{"name":"p"}"#, r#"{"name":"q"}"#, r#"{"name":"r"}"#];

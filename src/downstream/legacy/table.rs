@@ -12,7 +12,7 @@ use crate::config::Sessions;
 use crate::downstream::{Inbound, Shared};
 use crate::exchange::SessionKey;
 use crate::principal::Subject;
-use crate::seal::{Owner, SessionSeal, random_bytes};
+use crate::seal::{Owner, Refused, SessionSeal, random_bytes};
 
 /// The sessions of this process.
 #[derive(Debug)]
@@ -78,7 +78,15 @@ impl Table {
     pub(super) fn find(&self, sealed: &str, request: &Inbound) -> Option<Arc<Session>> {
         let owner = Owner::new(&request.route.name, &request.principal.subject);
         let now = Timestamp::now().as_second();
-        let seal = SessionSeal::open(&self.shared.keyring, sealed, owner, now).ok()?;
+        let seal = match SessionSeal::open(&self.shared.keyring, sealed, owner, now) {
+            Ok(seal) => seal,
+            Err(Refused::Foreign) => {
+                let subject = &*request.principal.subject.subject;
+                tracing::warn!(event = "session.principal_mismatch", subject, "a session of somebody else");
+                return None;
+            }
+            Err(Refused::Unreadable | Refused::Expired) => return None,
+        };
         self.sessions.get(&SessionKey(seal.key)).map(|session| Arc::clone(&session))
     }
 
