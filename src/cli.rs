@@ -149,13 +149,16 @@ struct ExplainArguments {
 }
 
 impl TokenArguments {
-    /// The token, if one was given.
-    fn read(&self) -> Result<Option<SecretString>, String> {
+    /// The token, if one was given; a file that cannot be read is said and ends the command.
+    fn read(&self) -> Result<Option<SecretString>, Exit> {
         match (&self.token, &self.token_file) {
             (Some(token), _) if !token.is_empty() => Ok(Some(SecretString::from(token.clone()))),
             (_, Some(path)) => std::fs::read_to_string(path)
                 .map(|text| Some(SecretString::from(text.trim_end().to_owned())))
-                .map_err(|error| format!("cannot read {}: {error}", path.display())),
+                .map_err(|error| {
+                    print::err(&format!("cannot read {}: {error}", path.display()));
+                    Exit::Unusable
+                }),
             (Some(_) | None, None) => Ok(None),
         }
     }

@@ -1,15 +1,17 @@
 //! Sockets and HTTP: binding, accepting, limits, the doors (Host, Origin, path, credential), bodies.
 //!
-//! Errors on one connection never end the accept loop. What passes the doors is handed to the endpoint; nothing in
-//! here reads a message.
+//! Errors on one connection never end the accept loop. What passes the doors is handed to the endpoint; the one message
+//! that is read in here is an `initialize` that may bring a token.
 
 mod accept;
 mod bind;
 mod body;
 mod doors;
 mod entrance;
+mod refuse;
 mod stack;
 
 pub use accept::{Running, accept};
 pub use bind::{BindError, bind};
-pub use stack::{Gate, McpService, admin_service, mcp_service};
+pub use doors::Gate;
+pub use stack::{McpService, admin_service, mcp_service};

@@ -6,20 +6,12 @@
 #      KIT_DIR  folder for installed tools (default .kit); logs and answers go to its folder oauth-results
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-. "$here/kit/lib/procs.sh"
+. "$here/kit/lib/procs.sh"; . "$here/kit/lib/verdicts.sh"
 clients=("$@")
 [ $# -gt 0 ] || clients=(ts-sdk1:legacy ts-client2:legacy ts-client2:modern py-mcp1:legacy py-mcp2:legacy py-mcp2:modern)
 out="$KIT_DIR/oauth-results"; rm -rf "$out"; mkdir -p "$out"
 weir=$(find_weir) || exit 2
 "$kit/install.sh" "$KIT_DIR" npm-idp npm-clients py-mcp1 py-mcp2 || exit 2
-passed=0; failed=0
-
-good() { echo "ok    $1"; passed=$((passed + 1)); }
-bad() { echo "FAIL  $1"; failed=$((failed + 1)); }
-give_up() { bad "$1"; tail -n 40 "$2"; echo "$passed passed, $failed failed"; exit 1; }
-tally() { # tally VERDICTS   prints and counts them
-  echo "$1"; passed=$((passed + $(grep -c '^ok ' <<<"$1"))); failed=$((failed + $(grep -c '^FAIL ' <<<"$1")))
-}
 
 read -r listen admin idp < <(free_ports 3)
 url="http://127.0.0.1:$listen/mcp" issuer="http://127.0.0.1:$idp"

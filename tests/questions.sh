@@ -5,18 +5,13 @@
 #      KIT_DIR  folder for installed tools (default .kit); logs and answers go to its folder question-results
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-. "$here/kit/lib/procs.sh"
+. "$here/kit/lib/procs.sh"; . "$here/kit/lib/verdicts.sh"
 upstreams=("py-legacy:conformance --era legacy" "py-modern:conformance --era modern" ts-legacy:ts1-http ts-modern:ts2-http)   # name:start script
 to_py=(test_elicitation '{"message":"your name?"}' '"name": "kit"' test_sampling '{"prompt":"say something"}' sampled)   # tool, arguments, answer
 to_ts=(ask_form '{}' '"name":"kit"' ask_model '{}' sampled)
 out="$KIT_DIR/question-results"; rm -rf "$out"; mkdir -p "$out"
 weir=$(find_weir) || exit 2
 "$kit/install.sh" "$KIT_DIR" npm-clients npm-ask py-mcp1 py-mcp2 || exit 2
-passed=0; failed=0
-
-good() { echo "ok    $1"; passed=$((passed + 1)); }
-bad() { echo "FAIL  $1"; failed=$((failed + 1)); }
-give_up() { bad "$1"; tail -n 40 "$2"; echo "$passed passed, $failed failed"; exit 1; }
 
 # The upstreams. Each speaks one era and refuses the other; weir is told nothing about that.
 read -r listen admin first < <(free_ports $((${#upstreams[@]} + 2))); read -ra ports <<<"$first"
@@ -35,9 +30,6 @@ done
 start "$out/weir.log" "$weir" serve --config "$out/routes.yaml" --listen "127.0.0.1:$listen" --admin "127.0.0.1:$admin"; gateway=$started
 wait_ready "$gateway" "http://127.0.0.1:$admin/readyz" 30 || give_up "weir ended or was not ready within 30 s" "$out/weir.log"
 
-tally() { # tally VERDICTS   prints and counts them
-  echo "$1"; passed=$((passed + $(grep -c '^ok ' <<<"$1"))); failed=$((failed + $(grep -c '^FAIL ' <<<"$1")))
-}
 
 # Weir must have found the era that each upstream is named after, else the pairs below are not what they say.
 tally "$(python3 -c '

@@ -5,7 +5,7 @@
 #      KIT_DIR  folder for installed tools (default .kit); logs and answers go to its folder real-results
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-. "$here/kit/lib/procs.sh"
+. "$here/kit/lib/procs.sh"; . "$here/kit/lib/verdicts.sh"
 clients=("$@")
 [ $# -gt 0 ] || clients=(py-mcp1 py-mcp2:auto py-mcp2:legacy py-mcp2:modern py-fastmcp:auto py-fastmcp:legacy py-fastmcp:modern
   ts-sdk1 ts-client2:legacy ts-client2:auto ts-client2:modern inspector py-mcp1:sse ts-sdk1:sse rmcp:auto rmcp:legacy rmcp:modern)
@@ -24,11 +24,6 @@ calls=( # published name, arguments, expected text
 out="$KIT_DIR/real-results"; rm -rf "$out"; mkdir -p "$out"
 weir=$(find_weir) || exit 2
 "$kit/install.sh" "$KIT_DIR" npm-servers npm-clients inspector py-mcp1 py-mcp2 py-fastmcp rmcp-server rmcp-client || exit 2
-passed=0; failed=0
-
-good() { echo "ok    $1"; passed=$((passed + 1)); }
-bad() { echo "FAIL  $1"; failed=$((failed + 1)); }
-give_up() { bad "$1"; tail -n 40 "$2"; echo "$passed passed, $failed failed"; exit 1; }
 
 # The upstreams, and what a client sees of each without weir.
 read -r listen admin first < <(free_ports $((${#upstreams[@]} + 2))); read -ra ports <<<"$first"

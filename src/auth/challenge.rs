@@ -3,17 +3,9 @@
 
 use std::fmt::Write as _;
 
-use super::metadata::{WELL_KNOWN, split_origin};
+use super::metadata::{WELL_KNOWN, first_scope, split_origin};
 use crate::config::Route;
 use crate::principal::Scope;
-
-/// What a caller without any credential is told to ask for, before it is called otherwise by those who grant it.
-const FIRST_SCOPE: &str = "mcp:read";
-
-/// The first scope to ask for on a route, as its issuers call it.
-pub(super) fn first_scope(route: &Route) -> String {
-    route.policy.words.outward(&Scope::new(FIRST_SCOPE)).to_string()
-}
 
 /// Writes challenges.
 #[derive(Debug)]

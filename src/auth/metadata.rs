@@ -7,11 +7,19 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::challenge::first_scope;
 use crate::config::{Issuer, Route};
+use crate::principal::Scope;
 
 /// Where the documents stand.
 pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+
+/// What a caller without any credential is told to ask for, before it is called otherwise by those who grant it.
+const FIRST_SCOPE: &str = "mcp:read";
+
+/// The first scope to ask for on a route, as its issuers call it.
+pub(super) fn first_scope(route: &Route) -> String {
+    route.policy.words.outward(&Scope::new(FIRST_SCOPE)).to_string()
+}
 
 /// The documents of all routes, by path; the bare path is that of the first route.
 #[derive(Debug, Default)]

@@ -27,10 +27,7 @@ pub(super) async fn run(arguments: &CallArguments) -> Exit {
     };
     let token = match arguments.token.read() {
         Ok(token) => token,
-        Err(text) => {
-            err(&text);
-            return Exit::Unusable;
-        }
+        Err(exit) => return exit,
     };
     let url = arguments.url.clone().unwrap_or_else(own_url);
     let (core, snapshot) = match connect(&url, token).await {

@@ -36,10 +36,7 @@ pub(super) async fn run(arguments: &ExplainArguments) -> Exit {
     };
     let token = match arguments.token.read() {
         Ok(token) => token,
-        Err(text) => {
-            err(&text);
-            return Exit::Unusable;
-        }
+        Err(exit) => return exit,
     };
     let (core, snapshot) = match settle(loaded.config).await {
         Ok(connected) => connected,

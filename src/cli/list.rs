@@ -21,10 +21,7 @@ pub(super) async fn run(arguments: &ListArguments) -> Exit {
     let connected = match &arguments.url {
         Some(url) => match arguments.token.read() {
             Ok(token) => connect(url, token).await,
-            Err(text) => {
-                err(&text);
-                Err(Exit::Unusable)
-            }
+            Err(exit) => Err(exit),
         },
         None => of_config(arguments.config.clone()).await,
     };

@@ -3,10 +3,14 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout};
+
+use super::refuse::{closing, refusal};
+use crate::config::ListenLimits;
+use crate::downstream::{Body, is_json};
 
 /// The least that a body must bring in each stretch of the permitted pause: one byte now and then holds nobody up.
 const LEAST: usize = 4096;
@@ -39,7 +43,7 @@ impl Window {
 /// # Errors
 /// The status to answer with: 413 above the limit (before reading, where the head says so), 408 for a pause, 400 for
 /// broken framing. The connection cannot be used again after an error.
-pub(super) async fn read(
+async fn read(
     head: &HeaderMap,
     mut body: Incoming,
     most: usize,
@@ -82,4 +86,36 @@ pub(super) async fn read(
     whole.extend_from_slice(&first);
     whole.extend_from_slice(&rest);
     Ok(whole.freeze())
+}
+
+/// The whole body of a POST, up to `most` bytes; empty for other methods.
+///
+/// # Errors
+/// The answer to a body that is not read.
+pub(super) async fn of_post(
+    limits: &ListenLimits,
+    head: &http::request::Parts,
+    body: Incoming,
+    most: usize,
+) -> Result<Bytes, Box<Response<Body>>> {
+    if head.method != Method::POST {
+        return Ok(Bytes::new());
+    }
+    if head.headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
+        let mut response = refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoded request bodies are not read");
+        response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        return Err(Box::new(closing(response)));
+    }
+    if !is_json(&head.headers) {
+        let text = "Content-Type must be application/json";
+        return Err(Box::new(closing(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))));
+    }
+    read(&head.headers, body, most, limits.header_timeout).await.map_err(|status| {
+        let text = match status {
+            StatusCode::PAYLOAD_TOO_LARGE => "the request body is larger than the limit",
+            StatusCode::REQUEST_TIMEOUT => "the request body came too slowly",
+            _ => "the request body could not be read",
+        };
+        Box::new(closing(refusal(status, text)))
+    })
 }

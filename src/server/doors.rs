@@ -4,13 +4,64 @@
 //! transports/streamable-http, "Security & Endpoint"), so both are checked before anything else.
 
 use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, Version, header};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version, header};
+use tokio::sync::watch;
 
-use crate::config::Allowed;
+use super::refuse::{closing, refusal};
+use crate::auth::Authenticator;
+use crate::catalog::Snapshot;
+use crate::config::{Allowed, Listen};
+use crate::downstream::{Body, Endpoint};
+use crate::telemetry::AuditLog;
 
 /// Longest request target, in bytes.
 const LONGEST_TARGET: usize = 8 * 1024;
+
+/// Whether new work is still taken.
+#[derive(Debug, Default)]
+pub struct Gate {
+    shut: AtomicBool,
+}
+
+impl Gate {
+    /// Refuses new work with 503 from now on.
+    pub fn shut(&self) {
+        self.shut.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_shut(&self) -> bool {
+        self.shut.load(Ordering::Relaxed)
+    }
+}
+
+/// What the doors need to know.
+pub(super) struct Doors {
+    pub(super) listen: Listen,
+    pub(super) snapshots: watch::Receiver<Arc<Snapshot>>,
+    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) audit: Option<Arc<AuditLog>>,
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) gate: Arc<Gate>,
+}
+
+/// The answer to a request that may not come in.
+pub(super) fn refused<B>(listen: &Listen, request: &Request<B>) -> Option<Response<Body>> {
+    if let Err(status) = check_head(request, listen.limits.header) {
+        return Some(closing(refusal(status, "the request head is not acceptable")));
+    }
+    if !host_allowed(&listen.allowed_hosts, request.headers()) {
+        tracing::warn!(event = "host.reject", "a request for a host that is not served");
+        return Some(closing(refusal(StatusCode::FORBIDDEN, "this Host is not served here")));
+    }
+    if !origin_allowed(&listen.allowed_origins, request.headers()) {
+        tracing::warn!(event = "origin.reject", "a request from an origin that is not allowed");
+        return Some(closing(refusal(StatusCode::FORBIDDEN, "this Origin is not allowed")));
+    }
+    None
+}
 
 /// Checks the shape of a request head.
 ///

@@ -11,8 +11,10 @@ use http::{Method, Response, header};
 use hyper::body::Incoming;
 use jiff::Timestamp;
 
-use super::stack::{Doors, read, unauthenticated};
-use crate::config::Route;
+use super::body::of_post;
+use super::doors::Doors;
+use super::refuse::unauthenticated;
+use crate::config::{ListenLimits, Route};
 use crate::downstream::Body;
 use crate::jsonrpc::{Edit, Message, Object, scan};
 use crate::principal::Principal;
@@ -41,12 +43,12 @@ impl Coming {
     /// The whole body, within this limit.
     pub(super) async fn read(
         self,
-        doors: &Doors,
+        limits: &ListenLimits,
         head: &http::request::Parts,
         most: usize,
     ) -> Result<Bytes, Box<Response<Body>>> {
         match self {
-            Self::Unread(body) => read(doors, head, body, most).await,
+            Self::Unread(body) => of_post(limits, head, body, most).await,
             Self::Read(whole) => Ok(whole),
         }
     }
@@ -70,11 +72,11 @@ pub(super) async fn admit(
             return Ok(Admitted { principal, body, by_session: true });
         }
         if head.method == Method::POST {
-            let whole = body.read(doors, head, LARGEST).await?;
+            let whole = body.read(&doors.listen.limits, head, LARGEST).await?;
             if let Some((token, rest)) = initialize_token(&whole) {
                 return match doors.authenticator.holder_of_static(&token, route, now) {
                     Ok(principal) => Ok(Admitted { principal, body: Coming::Read(rest), by_session: true }),
-                    Err(refused) => Err(Box::new(unauthenticated(doors, &refused, route))),
+                    Err(refused) => Err(Box::new(unauthenticated(doors.audit.as_ref(), &refused, route))),
                 };
             }
             body = Coming::Read(whole);
@@ -82,7 +84,7 @@ pub(super) async fn admit(
     }
     match doors.authenticator.authenticate(&head.headers, route, now).await {
         Ok(principal) => Ok(Admitted { principal, body, by_session: false }),
-        Err(refused) => Err(Box::new(unauthenticated(doors, &refused, route))),
+        Err(refused) => Err(Box::new(unauthenticated(doors.audit.as_ref(), &refused, route))),
     }
 }
 

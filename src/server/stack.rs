@@ -1,13 +1,10 @@
 //! The layers around the endpoint, outermost first.
 
-use std::any::Any;
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::FutureExt as _;
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
@@ -16,46 +13,19 @@ use tower::util::BoxCloneSyncService;
 use tower::{ServiceBuilder, ServiceExt as _, service_fn};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use super::doors::{self, Doors, Gate};
 use super::entrance::{self, Admitted};
-use super::{body, doors};
+use super::refuse::{closing, panicked, refusal};
 use crate::admin::Admin;
-use crate::auth::{Authenticator, Refusal};
+use crate::auth::Authenticator;
 use crate::catalog::Snapshot;
 use crate::config::{Listen, Route};
-use crate::downstream::{Body, Endpoint, Inbound, internal_error, is_json};
-use crate::jsonrpc::{RpcError, response_error};
-use crate::protocol::{code, headers};
-use crate::telemetry::{AuditLine, AuditLog};
+use crate::downstream::{Body, Endpoint, Inbound};
+use crate::protocol::headers;
+use crate::telemetry::AuditLog;
 
 /// A service that a listener can run.
 pub type McpService = BoxCloneSyncService<Request<Incoming>, Response<Body>, Infallible>;
-
-/// Whether new work is still taken.
-#[derive(Debug, Default)]
-pub struct Gate {
-    shut: AtomicBool,
-}
-
-impl Gate {
-    /// Refuses new work with 503 from now on.
-    pub fn shut(&self) {
-        self.shut.store(true, Ordering::Relaxed);
-    }
-
-    fn is_shut(&self) -> bool {
-        self.shut.load(Ordering::Relaxed)
-    }
-}
-
-/// What the doors need to know.
-pub(super) struct Doors {
-    listen: Listen,
-    snapshots: watch::Receiver<Arc<Snapshot>>,
-    pub(super) authenticator: Arc<Authenticator>,
-    audit: Option<Arc<AuditLog>>,
-    pub(super) endpoint: Arc<Endpoint>,
-    gate: Arc<Gate>,
-}
 
 /// The service of the MCP listener.
 #[must_use]
@@ -75,7 +45,7 @@ pub fn mcp_service(
         .layer(cors)
         .service(service_fn(move |request| guarded(Arc::clone(&inner), request)));
     let outside = service_fn(move |request: Request<Incoming>| {
-        let refused = refused_at_the_door(&doors, &request);
+        let refused = doors::refused(&doors.listen, &request);
         let inside = inside.clone();
         async move {
             match refused {
@@ -112,39 +82,6 @@ fn cors(listen: &Listen) -> CorsLayer {
         .max_age(Duration::from_secs(600))
 }
 
-/// An answer of the doors: a JSON-RPC error without id, and the end of the connection.
-fn refusal(status: StatusCode, text: &str) -> Response<Body> {
-    let code = match status {
-        StatusCode::SERVICE_UNAVAILABLE => code::UNAVAILABLE,
-        _ => code::INVALID_REQUEST,
-    };
-    let text = response_error(None, RpcError::own(code, text, None).raw.get());
-    let mut response = Response::new(Body::full(text));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
-
-fn closing(mut response: Response<Body>) -> Response<Body> {
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-    response
-}
-
-fn refused_at_the_door(doors: &Doors, request: &Request<Incoming>) -> Option<Response<Body>> {
-    if let Err(status) = doors::check_head(request, doors.listen.limits.header) {
-        return Some(closing(refusal(status, "the request head is not acceptable")));
-    }
-    if !doors::host_allowed(&doors.listen.allowed_hosts, request.headers()) {
-        tracing::warn!(event = "host.reject", "a request for a host that is not served");
-        return Some(closing(refusal(StatusCode::FORBIDDEN, "this Host is not served here")));
-    }
-    if !doors::origin_allowed(&doors.listen.allowed_origins, request.headers()) {
-        tracing::warn!(event = "origin.reject", "a request from an origin that is not allowed");
-        return Some(closing(refusal(StatusCode::FORBIDDEN, "this Origin is not allowed")));
-    }
-    None
-}
-
 /// A panic ends its own request only.
 async fn guarded(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let outcome = AssertUnwindSafe(serve(doors, request)).catch_unwind().await;
@@ -178,7 +115,7 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         return Ok(closing(response));
     }
-    let body = match body.read(&doors, &head, doors.listen.limits.body).await {
+    let body = match body.read(&doors.listen.limits, &head, doors.listen.limits.body).await {
         Ok(body) => body,
         Err(response) => return Ok(*response),
     };
@@ -196,46 +133,6 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         Door::Endpoint => Box::pin(doors.endpoint.serve(inbound)).await,
         Door::Sse => doors.endpoint.serve_sse(inbound, head.uri.query()),
     })
-}
-
-/// The audit line of a refused authentication. It is written where there is room: nothing is done for such a request.
-fn recorded(audit: &Arc<AuditLog>, refused: &Refusal, route: &Route) {
-    let now = jiff::Timestamp::now();
-    let line = AuditLine {
-        v: 1,
-        time: now.round(jiff::Unit::Millisecond).unwrap_or(now).to_string(),
-        event: "auth",
-        route: route.name.to_string(),
-        decision: "refused",
-        rule: Some(refused.reason.to_owned()),
-        outcome: refused.event,
-        status: refused.status.as_u16(),
-        ..AuditLine::default()
-    };
-    if let Ok(slot) = audit.reserve() {
-        slot.write(&line);
-    }
-}
-
-/// The answer to a request without a good credential.
-pub(super) fn unauthenticated(doors: &Doors, refused: &Refusal, route: &Route) -> Response<Body> {
-    if let Some(audit) = &doors.audit {
-        recorded(audit, refused, route);
-    }
-    let Refusal { event, reason, .. } = *refused;
-    tracing::info!(event, reason, route = %route.name, "a request without a good token");
-    let text = match refused.status {
-        StatusCode::SERVICE_UNAVAILABLE => "tokens cannot be verified at the moment; try again",
-        _ => "a valid token is needed",
-    };
-    let mut response = refusal(refused.status, text);
-    let headers = response.headers_mut();
-    match refused.www_authenticate.as_deref().map(HeaderValue::from_str) {
-        Some(Ok(challenge)) => headers.insert(header::WWW_AUTHENTICATE, challenge),
-        Some(Err(_)) | None => headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5")),
-    };
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    closing(response)
 }
 
 /// Protected resource metadata: for everybody, from everywhere.
@@ -286,49 +183,6 @@ fn route(snapshot: &Snapshot, path: &str) -> Option<(Arc<Route>, Door)> {
         let inner = path.strip_prefix(route.path.as_str())?;
         (inner == "/sse").then(|| (Arc::clone(route), Door::Sse))
     })
-}
-
-/// The whole body of a POST, up to `most` bytes.
-pub(super) async fn read(
-    doors: &Doors,
-    head: &http::request::Parts,
-    body: Incoming,
-    most: usize,
-) -> Result<Bytes, Box<Response<Body>>> {
-    if head.method != Method::POST {
-        return Ok(Bytes::new());
-    }
-    if head.headers.get(header::CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
-        let mut response = refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "encoded request bodies are not read");
-        response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        return Err(Box::new(closing(response)));
-    }
-    if !is_json(&head.headers) {
-        let text = "Content-Type must be application/json";
-        return Err(Box::new(closing(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text))));
-    }
-    body::read(&head.headers, body, most, doors.listen.limits.header_timeout).await.map_err(|status| {
-        let text = match status {
-            StatusCode::PAYLOAD_TOO_LARGE => "the request body is larger than the limit",
-            StatusCode::REQUEST_TIMEOUT => "the request body came too slowly",
-            _ => "the request body could not be read",
-        };
-        Box::new(closing(refusal(status, text)))
-    })
-}
-
-/// A panic as an answer; what it said goes to the log.
-fn panicked(panic: &(dyn Any + Send)) -> Response<Body> {
-    let said = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_default();
-    let error = internal_error(&said);
-    let mut response = Response::new(Body::full(response_error(None, error.raw.get())));
-    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }
 
 /// The service of the admin listener.
