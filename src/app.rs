@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::Admin;
-use crate::auth::{Authenticator, SetUpError};
+use crate::auth::{self, Authenticator, SetUpError};
 use crate::catalog::{Keeper, Presence, Snapshot};
 use crate::config::Config;
 use crate::downstream::{Endpoint, Parts};
@@ -110,10 +110,14 @@ impl Core {
     /// Ends upstream sessions and tasks.
     pub async fn close(&self) {
         self.upstreams.close().await;
+        self.tasks.cancel();
+        // What still runs has a line to write, parked calls among it.
+        if timeout_at(Instant::now() + LAST_MOMENT, self.tasks.drained()).await.is_err() {
+            tracing::debug!(event = "drain.cut", "some tasks did not end");
+        }
         if let Some(audit) = &self.audit {
             audit.close().await;
         }
-        self.tasks.cancel();
     }
 }
 
@@ -143,6 +147,7 @@ impl App {
         let mcp = bind(config.listen.address).await?;
         let admin_listener = bind(config.admin.address).await?;
         let mut core = Core::start(&config)?;
+        auth::generate(&config)?;
         let authenticator = Arc::new(Authenticator::new(&config)?);
         authenticator.keep_keys(&core.tasks)?;
         let parts = Parts {

@@ -81,13 +81,13 @@ pub enum SetUpError {
 }
 
 impl Authenticator {
-    /// An authenticator for this configuration. Makes the token of `access.generate` where there is none yet.
+    /// An authenticator for this configuration.
     ///
     /// # Errors
-    /// [`SetUpError::Token`] when that token can be neither made nor read.
+    /// [`SetUpError::Token`] when the token of `access.generate` cannot be read.
     pub fn new(config: &Config) -> Result<Self, SetUpError> {
         let generated = config.access.guard().and_then(|guard| guard.generate.as_deref());
-        let generated = generated.map(own_token).transpose()?;
+        let generated = generated.map(own_token).transpose()?.flatten();
         let sources = config.access.guard().map(|guard| Sources {
             tokens: Tokens::new(guard.tokens.iter().chain(&generated)),
             jwts: Jwts::new(guard.issuers.iter().map(|issuer| Keys::new(Arc::clone(issuer))).collect()),
@@ -250,14 +250,25 @@ impl Authenticator {
     }
 }
 
-/// The token that Weir made for itself.
-fn own_token(path: &Path) -> Result<Token, SetUpError> {
-    let of = |source| SetUpError::Token { path: path.display().to_string(), source };
-    let (token, is_new) = generate::generated(path).map_err(of)?;
-    if is_new {
+/// Makes the token of `access.generate` where there is none yet.
+///
+/// # Errors
+/// [`SetUpError::Token`] when its file cannot be made.
+pub fn generate(config: &Config) -> Result<(), SetUpError> {
+    let Some(path) = config.access.guard().and_then(|guard| guard.generate.as_deref()) else { return Ok(()) };
+    if generate::make(path).map_err(|source| unusable(path, source))? {
         tracing::warn!(event = "token.generated", path = %path.display(), "made a token for everything; it is in this file");
     }
-    Ok(token)
+    Ok(())
+}
+
+/// The token that Weir made for itself.
+fn own_token(path: &Path) -> Result<Option<Token>, SetUpError> {
+    generate::read(path).map_err(|source| unusable(path, source))
+}
+
+fn unusable(path: &Path, source: std::io::Error) -> SetUpError {
+    SetUpError::Token { path: path.display().to_string(), source }
 }
 
 /// A principal as a route sees it: with the scopes that its own imply there, and its name where rules ask for names.
@@ -267,7 +278,7 @@ pub fn on_route(principal: &Principal, policy: &Policy) -> Principal {
         Rights::All => return principal.clone(),
         Rights::Granted(grant) => grant,
     };
-    let holder = policy.names_subjects().then(|| principal.subject.clone());
+    let holder = policy.names(&principal.subject).then(|| principal.subject.clone());
     let grant = Grant { scopes: policy.words.expanded(&grant.scopes), holder, ..Grant::clone(grant) };
     Principal { rights: Rights::Granted(Arc::new(grant)), ..principal.clone() }
 }

@@ -11,6 +11,7 @@ mod modern;
 mod negotiate;
 mod render;
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,14 +27,18 @@ use crate::auth::Authenticator;
 use crate::catalog::Snapshot;
 use crate::config::{Config, Route};
 use crate::exchange::Caller;
-use crate::jsonrpc::{Error, Object, RpcError, response_error};
+use crate::jsonrpc::{Error, Message, Object, RpcError, response_error};
 use crate::notify::Hub;
-use crate::principal::Principal;
-use crate::protocol::{Abilities, code, headers};
+use crate::principal::{Holder, Principal};
+use crate::protocol::{self, Abilities, code, headers};
 use crate::relay::{Relay, Seat};
 use crate::seal::{Keyring, random_bytes};
 use crate::task::TaskGroup;
 use negotiate::Turn;
+
+/// Where a connection comes from: an extension of its requests.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
 
 /// A request whose body has been read, within limits, and whose caller is known.
 #[derive(Debug)]
@@ -46,6 +51,8 @@ pub struct Inbound {
     pub body: Bytes,
     /// Who sent it.
     pub principal: Principal,
+    /// Where it came from, if that is known.
+    pub peer: Option<IpAddr>,
     /// The route it came in on.
     pub route: Arc<Route>,
     /// Whether the session that it opens, or comes in, says who it comes from.
@@ -68,6 +75,13 @@ struct Shared {
     ending: CancellationToken,
     metrics: Metrics,
     parking: modern::Parking,
+}
+
+impl Inbound {
+    /// Whom its limits count for.
+    fn holder(&self) -> Holder {
+        self.principal.holder(self.peer)
+    }
 }
 
 impl Shared {
@@ -154,12 +168,25 @@ impl Endpoint {
         }
     }
 
-    /// Who holds the session that these headers name, where the session itself says so, and its token is still good at
-    /// this moment.
+    /// Who holds the session of this route that these headers name, where the session itself says so, and its token is
+    /// still good at this moment.
     #[must_use]
-    pub fn token_holder(&self, headers: &HeaderMap, now: Timestamp) -> Option<Principal> {
+    pub fn token_holder(&self, headers: &HeaderMap, route: &Route, now: Timestamp) -> Option<Principal> {
         let sealed = std::str::from_utf8(session_id(headers)?).ok()?;
-        self.legacy.token_holder(sealed).filter(|holder| holder.until.is_none_or(|end| now.as_second() < end))
+        self.legacy
+            .token_holder(sealed, route)
+            .filter(|holder| holder.until.is_none_or(|end| now.as_second() < end))
+    }
+
+    /// Whether the body of a POST is for the session that its headers name: it is of the legacy era, and opens none.
+    #[must_use]
+    pub fn is_within_session(&self, headers: &HeaderMap, body: &Bytes) -> bool {
+        match negotiate::decide(headers, body) {
+            Turn::Modern(_) => false,
+            Turn::Legacy(Message::Request { method, .. }) => method != protocol::Method::Initialize.as_str(),
+            Turn::Legacy(_) => true,
+            Turn::Refused(refusal) => refusal.is_batch(),
+        }
     }
 
     /// Answers a request to `PATH/sse` (2024-11-05, basic/transports). `query` is that of its address.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// One scope of a token, exactly as it was granted.
@@ -31,6 +32,11 @@ impl fmt::Display for Scope {
     }
 }
 
+/// Who vouches for configured tokens.
+pub const STATIC: &str = "static";
+/// What the holder of the token is called that Weir makes for itself.
+pub const GENERATED: &str = "generated";
+
 /// The pair that identifies a principal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Subject {
@@ -49,6 +55,13 @@ pub struct Principal {
     pub rights: Rights,
     /// When its token ends, in seconds since 1970 UTC; `None`: never.
     pub until: Option<i64>,
+}
+
+/// Whom limits count for: a principal, and callers without a credential per address.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Holder {
+    subject: Subject,
+    address: Option<IpAddr>,
 }
 
 /// What a principal may do. Views are keyed by this, so equal rights share one view.
@@ -95,7 +108,7 @@ impl Principal {
     #[must_use]
     pub fn fixed(name: &str, scopes: BTreeSet<Scope>, groups: BTreeSet<Arc<str>>) -> Self {
         let grant = Grant { scopes, groups, ..Grant::default() };
-        Self::granted(Subject { issuer: "static".into(), subject: name.into() }, grant, None)
+        Self::granted(Subject { issuer: STATIC.into(), subject: name.into() }, grant, None)
     }
 
     /// The principal of a credential that ends at `until`, in seconds since 1970 UTC.
@@ -113,6 +126,17 @@ impl Principal {
         grant.into_iter().flat_map(|grant| &grant.scopes)
     }
 
+    /// Whom its limits count for. `address` is where its connection comes from; of IPv6 the network of 64 bits counts.
+    #[must_use]
+    pub fn holder(&self, address: Option<IpAddr>) -> Holder {
+        let network = |address: IpAddr| match address.to_canonical() {
+            IpAddr::V6(v6) => IpAddr::V6((v6.to_bits() & (u128::MAX << 64)).into()),
+            v4 @ IpAddr::V4(_) => v4,
+        };
+        let address = if self.is_named() { None } else { address.map(network) };
+        Holder { subject: self.subject.clone(), address }
+    }
+
     /// Whether this caller has an identity of its own, so that state may be kept for it.
     #[must_use]
     pub fn is_named(&self) -> bool {
@@ -120,5 +144,27 @@ impl Principal {
             Rights::All => false,
             Rights::Granted(grant) => !grant.is_anonymous,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::net::IpAddr;
+
+    use super::Principal;
+
+    #[test]
+    fn limits_of_callers_without_a_credential_count_per_address() {
+        let address = |text: &str| text.parse::<IpAddr>().ok();
+        let [one, two] = ["10.0.0.1", "10.0.0.2"].map(address);
+        for anybody in [Principal::open(), Principal::anonymous(BTreeSet::new())] {
+            assert_ne!(anybody.holder(one), anybody.holder(two));
+            assert_eq!(anybody.holder(one), anybody.holder(address("::ffff:10.0.0.1")));
+            assert_eq!(anybody.holder(address("2001:db8::1")), anybody.holder(address("2001:db8::2:1")));
+            assert_ne!(anybody.holder(address("2001:db8::1")), anybody.holder(address("2001:db8:0:1::1")));
+        }
+        let named = Principal::fixed("kim", BTreeSet::new(), BTreeSet::new());
+        assert_eq!(named.holder(one), named.holder(two));
     }
 }

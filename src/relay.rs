@@ -15,6 +15,7 @@ mod mirror;
 mod plan;
 mod probe;
 mod record;
+mod spelling;
 mod tasks;
 mod template;
 
@@ -29,7 +30,7 @@ pub use metrics::Metrics;
 
 use audit::Auditor;
 use locate::{Finder, Target};
-use plan::Memory;
+use plan::{Memory, Plan};
 use record::Record;
 use tasks::Pair;
 
@@ -41,7 +42,7 @@ use crate::principal::{Principal, Scope, Subject};
 use crate::protocol::Method;
 use crate::seal::{Keyring, Owner};
 use crate::telemetry::{AuditLog, Unwritable};
-use crate::upstream::Set;
+use crate::upstream::{Link, Set};
 use crate::view::{View, Views};
 
 /// One item for each update of a resource. It never ends; dropping it gives the subscription up.
@@ -105,11 +106,9 @@ impl Relay {
     /// Sends a call to the upstream that owns what it names. Failures are events of the reply.
     #[must_use]
     pub fn call(&self, seat: &Seat, call: Call) -> Reply {
-        let mut record = self.record(seat, call.method);
-        match self.auditor.as_ref().map(|auditor| auditor.begin(seat, &call)) {
-            Some(Ok(draft)) => record.audited(draft),
-            Some(Err(Unwritable)) => return record.watch(failed(Failure::Unrecorded)),
-            None => {}
+        let (mut record, begun) = self.begin(seat, &call);
+        if let Err(failure) = begun {
+            return record.watch(failed(failure));
         }
         if call.method == Method::TasksList {
             return record.watch(self.tasks(seat, call.caller));
@@ -118,7 +117,15 @@ impl Relay {
         let subject = call.caller.principal.subject.clone();
         let plan = match (plan::plan(seat, &self.memory, call), read) {
             (Ok(plan), _) => plan,
-            (Err(Failure::Unknown { .. }), Some(read)) => return record.watch(self.probe(seat, &read)),
+            (Err(failure @ Failure::Unknown { .. }), Some(read)) => {
+                let candidates = self.candidates(seat, &read);
+                if candidates.is_empty() {
+                    noted(seat, &subject, &failure);
+                    return record.watch(failed(failure));
+                }
+                let reply = probe::first_found(candidates, read.name, record.probed());
+                return record.watch(reply);
+            }
             (Err(failure), _) => {
                 noted(seat, &subject, &failure);
                 return record.watch(failed(failure));
@@ -139,8 +146,8 @@ impl Relay {
         }
     }
 
-    /// Asks upstreams for a URI that no list, template or earlier result leads to.
-    fn probe(&self, seat: &Seat, call: &Call) -> Reply {
+    /// The upstreams that are asked for a URI that no list, template or earlier result leads to.
+    fn candidates(&self, seat: &Seat, call: &Call) -> Vec<(Link, Plan)> {
         let candidates = probe::candidates(seat, &call.caller.principal.rights, &call.name);
         let plans = candidates.into_iter().filter_map(|name| {
             let link = self.upstreams.link(&name)?;
@@ -148,7 +155,7 @@ impl Relay {
                 plan::toward(seat, &self.memory, call.clone(), Target::unlisted(name, &call.name)).ok()?;
             Some((link, plan))
         });
-        probe::first_found(plans.collect(), call.name.clone())
+        plans.collect()
     }
 
     /// The tasks that a client session made and that its upstreams still have.
@@ -185,36 +192,81 @@ impl Relay {
         opened.collect()
     }
 
-    /// Whether a caller may make a call, as [`Relay::call`] would decide it.
+    /// Whether a caller may go on with a call that waits, as [`Relay::call`] would decide it. It is a call of its own:
+    /// the answer is logged and audited.
     ///
     /// # Errors
     /// What the client is told instead.
     pub fn permits(&self, seat: &Seat, call: &Call) -> Result<(), Failure> {
-        Finder::new(seat, &self.memory.given, &call.caller.principal).locate(call).map(|_target| ())
+        let (record, _target) = self.located(seat, call)?;
+        record.ended("resumed");
+        Ok(())
+    }
+
+    /// What a call means, and its record.
+    fn located(&self, seat: &Seat, call: &Call) -> Result<(Record, Target), Failure> {
+        let (mut record, begun) = self.begin(seat, call);
+        let found =
+            begun.and_then(|()| Finder::new(seat, &self.memory.given, &call.caller.principal).locate(call));
+        match found {
+            Ok(target) => {
+                record.goes_to(&target.upstream);
+                Ok((record, target))
+            }
+            Err(failure) => {
+                noted(seat, &call.caller.principal.subject, &failure);
+                record.failed(&failure);
+                Err(failure)
+            }
+        }
     }
 
     fn record(&self, seat: &Seat, method: Method) -> Record {
         Record::begin(&self.metrics, method, &seat.route.name, seat.snapshot.config.telemetry.access)
     }
 
+    /// The record of a call, with its line of the audit log, and whether it may go on.
+    fn begin(&self, seat: &Seat, call: &Call) -> (Record, Result<(), Failure>) {
+        let mut record = self.record(seat, call.method);
+        match self.auditor.as_ref().map(|auditor| auditor.begin(seat, call)) {
+            Some(Ok(draft)) => record.audited(draft),
+            Some(Err(Unwritable)) => return (record, Err(Failure::Unrecorded)),
+            None => {}
+        }
+        (record, Ok(()))
+    }
+
     /// Updates of a resource, as this caller would read it.
     ///
     /// # Errors
     /// [`Failure::Unknown`] for a URI that this caller cannot read by a list, a template or an earlier result,
-    /// [`Failure::NotOffered`] where its upstream takes no subscriptions.
+    /// [`Failure::NeedsScopes`], [`Failure::NotOffered`] where its upstream takes no subscriptions.
     pub fn watch(&self, seat: &Seat, uri: &str, caller: &Caller) -> Result<Updates, Failure> {
-        let target = Finder::new(seat, &self.memory.given, &caller.principal).resource(uri)?;
-        let watching = self.upstreams.watch(&target.upstream, &target.local, caller);
-        let watching = watching.ok_or(Failure::NotOffered("a subscription to this resource"))?;
+        let call = Call::plain(Method::ResourcesSubscribe, uri, "{}".to_owned(), caller.clone());
+        let (record, target) = self.located(seat, &call)?;
+        let Some(watching) = self.upstreams.watch(&target.upstream, &target.local, caller) else {
+            let failure = Failure::NotOffered("a subscription to this resource");
+            record.failed(&failure);
+            return Err(failure);
+        };
+        record.ended("result");
         Ok(Box::pin(stream::unfold(watching, |mut watching| async move {
             watching.updated().await;
             Some(((), watching))
         })))
     }
 
-    /// What upstreams have to say to a client session by themselves: inquiries and log messages. It never ends.
+    /// Whether this principal may read a resource, and so hear of it.
     #[must_use]
-    pub fn stand(&self, caller: &Caller) -> Reply {
+    pub fn may_hear_of(&self, seat: &Seat, uri: &str, principal: &Principal) -> bool {
+        Finder::new(seat, &self.memory.given, principal).resource(uri).is_ok()
+    }
+
+    /// What upstreams have to say to a client session by themselves: inquiries and log messages. It never ends.
+    ///
+    /// `seat` says where the caller stands at that moment: of tasks it hears as long as it may use their tools.
+    #[must_use]
+    pub fn stand(&self, caller: &Caller, seat: impl Fn() -> Seat + Send + 'static) -> Reply {
         let made = Arc::clone(&self.memory.made);
         let session = caller.session;
         let events = stream::unfold(self.upstreams.stand(caller), |mut standing| async move {
@@ -223,7 +275,7 @@ impl Relay {
         });
         Box::pin(events.filter_map(move |(upstream, event)| {
             std::future::ready(
-                session.and_then(|session| tasks::announced(&made, (session, &upstream), event)),
+                session.and_then(|session| tasks::announced((&made, &seat), (session, &upstream), event)),
             )
         }))
     }
@@ -259,7 +311,7 @@ fn noted(seat: &Seat, who: &Subject, failure: &Failure) {
             match seat.view.item(*kind, &name) {
                 Some(item) => {
                     let (upstream, item) = (&item.upstream, item.local());
-                    tracing::info!(event = "authz.deny", decision = "hidden", subject, %upstream, ?item, "hidden");
+                    tracing::info!(event = "authz.deny", decision = "hidden", subject, %upstream, ?item, "asked for what it may not know of");
                 }
                 None => tracing::info!(event = "tool.unknown", subject, ?name, "asked for what there is not"),
             }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 pub use cache::Views;
-pub use explain::{Explained, explain};
+pub use explain::{Explained, explain, explain_item};
 pub use pages::Form;
 
 use crate::catalog::Item;
@@ -120,6 +120,15 @@ impl View {
     pub fn item(&self, kind: ListKind, name: &str) -> Option<&Arc<Item>> {
         let key = (kind, name.to_owned());
         self.shown.get(&key).map(|shown| &shown.item).or_else(|| self.withheld.get(&key))
+    }
+
+    /// The items of a kind that are on the route and are not shown, each with the scopes that would show it; none where
+    /// no scope would.
+    pub fn unseen(&self, kind: ListKind) -> impl Iterator<Item = (&Arc<Item>, &[Scope])> {
+        self.withheld
+            .iter()
+            .filter(move |((of, _), _)| *of == kind)
+            .map(|(key, item)| (item, self.step_up.get(key).map_or(&[][..], Vec::as_slice)))
     }
 
     /// All visible items of a list, in order.

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::metadata::{WELL_KNOWN, first_scope, split_origin};
+use super::metadata::{first_scope, place, split_origin};
 use crate::config::Route;
 use crate::principal::Scope;
 
@@ -56,8 +56,7 @@ impl Challenger {
 
     /// Where the metadata of the route at this path is; unknown without a public URL.
     fn metadata(&self, path: &str) -> Option<String> {
-        let path = path.trim_end_matches('/');
-        self.public.as_ref().map(|(origin, prefix)| format!("{origin}{WELL_KNOWN}{prefix}{path}"))
+        self.public.as_ref().map(|(origin, prefix)| format!("{origin}{}", place(prefix, path)))
     }
 }
 

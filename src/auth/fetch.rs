@@ -28,6 +28,8 @@ pub(super) enum Trouble {
     Document,
     #[error("no metadata of this issuer was found")]
     NoMetadata,
+    #[error("the document holds no usable key")]
+    NoKey,
     #[error("the metadata names keys on a host that is not permitted, or not over https")]
     Host,
 }

@@ -1,7 +1,8 @@
 //! The token that Weir makes for itself at its first start, for an operator who has none yet.
 
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 
 use base64::Engine as _;
@@ -9,12 +10,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 
 use crate::config::Token;
-use crate::principal::{Principal, Scope};
+use crate::principal::{GENERATED, Principal, Scope};
 
-/// What its holder is called.
-const NAME: &str = "generated";
-/// The longest token that is read.
+/// The longest token that is read, and the shortest that is taken, in bytes.
 const LONGEST: u64 = 4096;
+const SHORTEST: usize = 32;
 
 /// A new token: `weir_` and 43 characters, base64url of 32 random bytes.
 ///
@@ -26,37 +26,62 @@ pub fn new_token() -> io::Result<String> {
     Ok(format!("weir_{}", URL_SAFE_NO_PAD.encode(random)))
 }
 
-/// The token in a file, for everything; made where there is no such file, exclusively and for its owner alone, and
-/// never written over. Whether it was made now.
+/// Makes the file with a token where there is none: exclusively, for its owner alone, never over another one. Whether it
+/// was made now.
 ///
 /// # Errors
-/// When the file can be neither made nor read, or holds no token.
-pub(super) fn generated(path: &Path) -> io::Result<(Token, bool)> {
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    match made {
+/// When the file cannot be made.
+pub(super) fn make(path: &Path) -> io::Result<bool> {
+    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(mut file) => {
-            let token = new_token()?;
-            file.write_all(format!("{token}\n").as_bytes())?;
+            file.write_all(format!("{}\n", new_token()?).as_bytes())?;
             file.sync_all()?;
-            Ok((of(&token), true))
+            Ok(true)
         }
-        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {
-            let mut text = String::new();
-            std::fs::File::open(path)?.take(LONGEST).read_to_string(&mut text)?;
-            let token = text.trim_end();
-            if token.is_empty() || token.contains(char::is_whitespace) {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "it holds no token"));
-            }
-            Ok((of(token), false))
-        }
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(why) => Err(why),
     }
+}
+
+/// The token in a file, for everything; `None` where there is no such file.
+///
+/// # Errors
+/// When the file cannot be read, holds no token, or is one that somebody else may have written.
+pub(super) fn read(path: &Path) -> io::Result<Option<Token>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(why) => return Err(why),
+    };
+    if let Some(problem) = mistrusted(&file.metadata()?) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
+    }
+    let mut text = String::new();
+    file.take(LONGEST).read_to_string(&mut text)?;
+    let token = text.trim_end();
+    if token.len() < SHORTEST || token.contains(char::is_whitespace) {
+        let problem = "it holds no token: one of 32 or more characters without spaces";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+    }
+    Ok(Some(of(token)))
+}
+
+/// Why a file may hold somebody else's token, or show it to others.
+fn mistrusted(file: &Metadata) -> Option<&'static str> {
+    // Where the system does not say who we are, the mode has to do.
+    let own = std::fs::metadata("/proc/self").map(|own| own.uid()).unwrap_or(file.uid());
+    if file.uid() != own && file.uid() != 0 {
+        return Some("it belongs to another user");
+    }
+    // The group of a volume may have rights of its own (Kubernetes, `fsGroup`).
+    (file.permissions().mode() & 0o007 != 0)
+        .then_some("everybody may read or write it; its mode should be 0600")
 }
 
 fn of(token: &str) -> Token {
     Token {
         hash: Sha256::digest(token.as_bytes()).into(),
-        principal: Principal::fixed(NAME, [Scope::new("mcp:admin")].into(), [].into()),
+        principal: Principal::fixed(GENERATED, [Scope::new("mcp:admin")].into(), [].into()),
         not_after: None,
     }
 }
@@ -65,21 +90,32 @@ fn of(token: &str) -> Token {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use super::generated;
+    use super::{make, read};
 
     #[test]
     fn a_token_is_made_once_and_for_its_owner_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
-        let (first, is_new) = generated(&path).unwrap();
-        assert!(is_new);
+        assert!(read(&path).unwrap().is_none());
+        assert!(make(&path).unwrap());
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.starts_with("weir_") && text.len() == 49, "{text}");
-        let (second, is_new) = generated(&path).unwrap();
-        assert!(!is_new && first.hash == second.hash);
-        std::fs::write(&path, "\n").unwrap();
-        assert!(generated(&path).is_err(), "an empty file is no token, and is not written over");
-        assert!(generated(&folder.path().join("none/token")).is_err());
+        let first = read(&path).unwrap().unwrap();
+        assert!(!make(&path).unwrap());
+        assert_eq!(read(&path).unwrap().unwrap().hash, first.hash);
+        for bad in ["\n", "short\n", "a token that is made of several words is none\n"] {
+            std::fs::write(&path, bad).unwrap();
+            assert!(
+                !make(&path).unwrap() && read(&path).is_err(),
+                "{bad:?} is no token, and is not written over"
+            );
+        }
+        std::fs::write(&path, text).unwrap();
+        for (mode, is_good) in [(0o644, false), (0o602, false), (0o660, true), (0o400, true)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(read(&path).is_ok(), is_good, "{mode:o}");
+        }
+        assert!(make(&folder.path().join("none/token")).is_err());
     }
 }

@@ -52,7 +52,7 @@ pub(super) enum Reject {
     Early,
     /// It was made for somebody else.
     Audience,
-    /// The keys of its issuer were never had.
+    /// The keys of its issuer were never had, or too long ago.
     NoKeys,
 }
 
@@ -160,7 +160,7 @@ impl Jwts {
         let keys = self.issuers.iter().find(|keys| keys.issuer.issuer == name).ok_or(Reject::Issuer)?;
         let header = Header::read(&parts.header, &keys.issuer)?;
         let mut set = keys.current();
-        if !set.is_loaded {
+        if !keys.are_good() {
             keys.look_again().await;
             set = keys.current();
         } else if !set.fits(header.kid.as_deref(), header.algorithm) {
@@ -168,7 +168,7 @@ impl Jwts {
             keys.look_again().await;
             set = keys.current();
         }
-        if !set.is_loaded {
+        if !keys.are_good() {
             return Err(Reject::NoKeys);
         }
         check_signature(&set, &header, &parts)?;

@@ -26,6 +26,9 @@ const FIRST_RETRY: Duration = Duration::from_secs(1);
 const COOL_DOWN: Duration = Duration::from_secs(30);
 /// How long a token waits for such a fetch.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long keys are good without a fetch that confirms them: whoever can stop the fetching keeps a withdrawn key no
+/// longer than this.
+const MAX_STALE: Duration = Duration::from_secs(24 * 3600);
 /// Most keys of a set.
 const MOST_KEYS: usize = 256;
 
@@ -125,6 +128,8 @@ struct Extra {
 pub(super) struct Keys {
     pub(super) issuer: Arc<Issuer>,
     set: watch::Sender<Arc<KeySet>>,
+    /// When keys last came.
+    confirmed: Mutex<Option<Instant>>,
     /// Counts the fetches that ended, whatever came of them.
     fetches: watch::Sender<u64>,
     extra: Mutex<Extra>,
@@ -142,10 +147,17 @@ impl Keys {
         Arc::new(Self {
             issuer,
             set: watch::Sender::new(Arc::default()),
+            confirmed: Mutex::default(),
             fetches: watch::Sender::new(0),
             extra: Mutex::default(),
             wanted: Notify::new(),
         })
+    }
+
+    /// Whether there are keys that were confirmed lately enough.
+    pub(super) fn are_good(&self) -> bool {
+        let confirmed = *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
+        confirmed.is_some_and(|at| at.elapsed() < MAX_STALE)
     }
 
     /// The keys now.
@@ -182,18 +194,17 @@ impl Keys {
     pub(super) async fn keep(self: Arc<Self>, fetcher: Fetcher) {
         let mut failures = 0_u32;
         loop {
-            match fetcher.keys(&self.issuer).await {
-                Ok(text) => {
-                    failures = 0;
-                    self.take(text);
-                }
+            let fetched = {
+                let _ended = Ended(&self);
+                fetcher.keys(&self.issuer).await.and_then(|text| self.take(text))
+            };
+            match fetched {
+                Ok(()) => failures = 0,
                 Err(trouble) => {
                     failures = failures.saturating_add(1);
                     self.failed(failures, &trouble);
                 }
             }
-            self.extra().is_running = false;
-            self.fetches.send_modify(|count| *count += 1);
             tokio::select! {
                 () = tokio::time::sleep(self.pause(failures)) => {}
                 () = self.wanted.notified() => {}
@@ -220,20 +231,35 @@ impl Keys {
         }
     }
 
-    /// Takes a document in. One without a usable key changes nothing.
-    pub(super) fn take(&self, text: String) {
+    /// Takes a document in.
+    ///
+    /// # Errors
+    /// [`Trouble::NoKey`] for one without a usable key; it changes nothing.
+    pub(super) fn take(&self, text: String) -> Result<(), Trouble> {
         let old = self.current();
-        if old.is_loaded && old.text == text {
-            return;
+        let is_known = old.is_loaded && old.text == text;
+        let keys = if is_known { Vec::new() } else { read(&text) };
+        if keys.is_empty() && !is_known {
+            return Err(Trouble::NoKey);
         }
-        let keys = read(&text);
-        if keys.is_empty() {
-            tracing::error!(event = "jwks.error", issuer = %self.issuer.issuer, "the document holds no usable key");
-            return;
+        *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        if is_known {
+            return Ok(());
         }
         tracing::info!(event = "jwks.rotated", issuer = %self.issuer.issuer, keys = keys.len(), "keys of an issuer");
         let set = KeySet { keys, epoch: old.epoch + 1, is_loaded: true, text };
         self.set.send_replace(Arc::new(set));
+        Ok(())
+    }
+}
+
+/// Says that a fetch has ended, however it did: nobody waits for one that panicked.
+struct Ended<'k>(&'k Keys);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.extra().is_running = false;
+        self.0.fetches.send_modify(|count| *count += 1);
     }
 }
 

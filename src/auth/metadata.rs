@@ -11,7 +11,7 @@ use crate::config::{Issuer, Route};
 use crate::principal::Scope;
 
 /// Where the documents stand.
-pub(super) const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
+const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// What a caller without any credential is told to ask for, before it is called otherwise by those who grant it.
 const FIRST_SCOPE: &str = "mcp:read";
@@ -21,7 +21,7 @@ pub(super) fn first_scope(route: &Route) -> String {
     route.policy.words.outward(&Scope::new(FIRST_SCOPE)).to_string()
 }
 
-/// The documents of all routes, by path; the bare path is that of the first route.
+/// The documents of all routes, by path.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     documents: Vec<(String, String)>,
@@ -37,6 +37,7 @@ impl Metadata {
         // Behind a proxy that takes a prefix away, clients ask with it and without it.
         let (_, prefix) = split_origin(public_url);
         let mut documents = Vec::new();
+        let mut first = None;
         for route in routes {
             let resource = route.policy.audiences.first().cloned();
             let mut document = json!({
@@ -49,14 +50,14 @@ impl Metadata {
                 members.insert("authorization_servers".to_owned(), json!(issuers));
             }
             let document = document.to_string();
-            if documents.is_empty() {
-                documents.push((WELL_KNOWN.to_owned(), document.clone()));
-            }
+            first.get_or_insert_with(|| document.clone());
             if !prefix.is_empty() {
-                documents.push((format!("{WELL_KNOWN}{prefix}{}", route.path), document.clone()));
+                documents.push((place(&prefix, &route.path), document.clone()));
             }
-            documents.push((format!("{WELL_KNOWN}{}", route.path), document));
+            documents.push((place("", &route.path), document));
         }
+        // The bare path is that of a route at `/`, else the first route's.
+        documents.extend(first.map(|document| (WELL_KNOWN.to_owned(), document)));
         Self { documents }
     }
 
@@ -64,6 +65,11 @@ impl Metadata {
     pub(super) fn at(&self, path: &str) -> Option<&str> {
         self.documents.iter().find(|(known, _)| known == path).map(|(_, document)| document.as_str())
     }
+}
+
+/// Where the document of the route at `path` is, below the prefix of the public URL (RFC 9728, section 3.1).
+pub(super) fn place(prefix: &str, path: &str) -> String {
+    format!("{WELL_KNOWN}{prefix}{}", path.trim_end_matches('/'))
 }
 
 pub(super) fn split_origin(url: &str) -> (String, String) {

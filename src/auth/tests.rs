@@ -209,3 +209,22 @@ fn c086_metadata_stands_where_clients_look_for_it() {
         assert_eq!(authenticator.metadata(path), None, "{path}");
     }
 }
+
+#[test]
+fn c086_a_challenge_names_a_place_where_the_document_of_its_route_is() {
+    for prefix in ["", "/pre"] {
+        let text = format!(
+            "upstreams: {{ clock: {{ builtin: clock }} }}\nlisten: {{ public_url: \"https://gw.example{prefix}\" }}\n\
+             routes: [ {{ name: one }}, {{ name: root, path: / }} ]\naccess: {{ anonymous: {{ scopes: [] }} }}\n"
+        );
+        let config = crate::catalog::tests::config(&text);
+        let authenticator = Authenticator::new(&config).expect("it can be set up");
+        for route in &config.routes {
+            let challenge = authenticator.insufficient_scope(&[], &route.path);
+            let place = challenge.split('"').find(|part| part.contains("/.well-known/")).expect("a place");
+            let document = authenticator.metadata(place.trim_start_matches("https://gw.example"));
+            let wanted = format!("\"resource\":\"https://gw.example{prefix}{}\"", route.path);
+            assert!(document.is_some_and(|document| document.contains(&wanted)), "{place}: {document:?}");
+        }
+    }
+}

@@ -20,7 +20,7 @@ use super::file::{At, File};
 use super::model::{Config, Kind, Sharing};
 use super::problem::{Findings, Place};
 
-pub(crate) use access::NEEDS_ACCESS;
+pub(crate) use access::{NEEDS_ACCESS, PLAIN_TOKENS};
 pub(crate) use credential::bearer_problem;
 pub(crate) use hosts::{is_loopback, moved};
 pub(crate) use unsupported::unsupported;
@@ -39,8 +39,10 @@ pub(crate) fn check(whole: At<File>, path: Option<&Path>, findings: &Findings) -
         findings.error(&place, "this key is missing; it names the upstreams");
     }
     let upstreams = upstream::upstreams(file.upstreams.or_default(), &names, findings);
-    let understood = access::access(file.access, &listen, (&upstreams, folder), findings);
-    let routes = route::routes(file.routes, &upstreams, &understood, findings);
+    let names_of_routes = route::names(&file.routes);
+    let scene = access::Scene { upstreams: &upstreams, routes: &names_of_routes };
+    let understood = access::access(file.access, &listen, (scene, folder), findings);
+    let routes = route::routes(file.routes, scene, &understood, findings);
     let open = understood.access.is_open() && !is_loopback(listen.listen.address);
     if open {
         warn_of_sessions(&upstreams, findings);

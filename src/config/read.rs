@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use secrecy::SecretString;
 
-use super::check::{NEEDS_ACCESS, bearer_problem, check, is_loopback, moved, unsupported};
+use super::check::{NEEDS_ACCESS, PLAIN_TOKENS, bearer_problem, check, is_loopback, moved, unsupported};
 use super::environment::{Environment, Process};
 use super::file::{At, Entries, Field, File, OneOrMore, Upstream};
 use super::model::{Admin, Config, Credential};
@@ -120,6 +120,10 @@ pub fn overridden(
         let unguarded = config.access.is_open() && !config.open_anywhere;
         if unguarded && !is_loopback(address) {
             return Err(Problems::single("--listen", "listen.address", NEEDS_ACCESS));
+        }
+        let takes_plain_tokens = config.access.guard().is_some_and(|guard| guard.initialize_token);
+        if takes_plain_tokens && !is_loopback(address) {
+            return Err(Problems::single("--listen", "access.initialize_token", PLAIN_TOKENS));
         }
     }
     if let Some(address) = admin {

@@ -25,7 +25,7 @@ use http::{HeaderName, Response, StatusCode};
 
 use super::accept::{self, Accepts};
 use super::{Body, Inbound, Shared, negotiate, render, session_id, unreadable};
-use crate::config;
+use crate::config::{self, Route};
 use crate::exchange::Reaction;
 use crate::jsonrpc::{Error, Id, Message, Object};
 use crate::principal::Principal;
@@ -61,9 +61,9 @@ impl Legacy {
         Self { shared, table, calls: TaskGroup::new("calls"), tasks, pipes: Arc::default() }
     }
 
-    /// Who holds a session that stands for its token.
-    pub(super) fn token_holder(&self, sealed: &str) -> Option<Principal> {
-        self.table.named(sealed).filter(|session| session.by_token).map(|session| session.principal.clone())
+    /// Who holds a session of this route that stands for its token.
+    pub(super) fn token_holder(&self, sealed: &str, route: &Route) -> Option<Principal> {
+        self.table.of_token(sealed, route).map(|session| session.principal.clone())
     }
 
     /// How many sessions there are.

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use super::accept::{self, Accepts};
 use super::{Body, Inbound, Shared, render, unreadable};
-use crate::exchange::{Call, Caller, Failure};
+use crate::exchange::{Call, Caller, Event, Failure};
 use crate::jsonrpc::{Error, Id, Message};
 use crate::protocol::{Abilities, ListKind, Method};
 use crate::relay::{ListCall, Seat};
@@ -136,9 +136,6 @@ async fn answer(round: Round, request: &Inbound, begun: Begun, accepts: Accepts)
         Begun::Running(call) => Some(call),
         Begun::Asked(result) => return encode::result(&round.id, &result, accepts),
     };
-    if accepts == Accepts::Events {
-        return encode::stream(round, None, slot);
-    }
     loop {
         let outcome = match accepts {
             Accepts::Json => Some(round.next(&mut slot).await),
@@ -147,10 +144,19 @@ async fn answer(round: Round, request: &Inbound, begun: Begun, accepts: Accepts)
             }
         };
         match outcome {
-            Some(Outcome::Last(event)) => return encode::response(request, &round, event),
-            Some(Outcome::Asked(result)) => return encode::result(&round.id, &result, accepts),
+            Some(Outcome::Last(event)) if accepts != Accepts::Events || has_status(&event) => {
+                return encode::response(request, &round, event);
+            }
+            Some(Outcome::Asked(result)) if accepts != Accepts::Events => {
+                return encode::result(&round.id, &result, accepts);
+            }
             Some(Outcome::Message(_)) if accepts == Accepts::Json => {}
-            first @ (Some(Outcome::Message(_)) | None) => return encode::stream(round, first, slot),
+            first => return encode::stream(round, first, slot),
         }
     }
+}
+
+/// Whether an answer says something by its HTTP status that an event stream cannot.
+fn has_status(event: &Event) -> bool {
+    matches!(event, Event::Failed(Failure::NeedsScopes(_) | Failure::Unrecorded | Failure::Internal))
 }

@@ -73,9 +73,14 @@ impl Hub {
         Subscription { hub: Arc::clone(self), number, subscriber }
     }
 
+    /// What requests read at this moment.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshots.borrow())
+    }
+
     fn show(&self, subscriber: &Subscriber) -> bool {
-        let snapshot = Arc::clone(&self.snapshots.borrow());
-        let view = self.views.of(&snapshot, &subscriber.route, &subscriber.rights());
+        let view = self.views.of(&self.snapshot(), &subscriber.route, &subscriber.rights());
         subscriber.show(view.hashes)
     }
 

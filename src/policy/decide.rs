@@ -20,6 +20,23 @@ pub enum Decision {
     Hide,
 }
 
+impl Decision {
+    /// The stricter of two decisions; of two that ask for scopes one that asks for all of them.
+    #[must_use]
+    pub fn or_stricter(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Hide, _) | (_, Self::Hide) => Self::Hide,
+            (Self::StepUp(mut scopes), Self::StepUp(further)) => {
+                scopes.extend(further);
+                scopes.dedup();
+                Self::StepUp(scopes)
+            }
+            (Self::Allow, other) => other,
+            (one, Self::Allow) => one,
+        }
+    }
+}
+
 /// A decision, and what decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Ruling<'p> {
@@ -130,9 +147,8 @@ fn by_rule<'p>(rule: &'p Rule, require: &Require, policy: &Policy, grant: &Grant
         && require.subjects.is_empty();
     let is_in_group =
         require.groups_any.is_empty() || require.groups_any.iter().any(|group| grant.groups.contains(group));
-    let holder = grant.holder.as_ref().map(|holder| holder.subject.as_ref());
     let is_named = require.subjects.is_empty()
-        || require.subjects.iter().any(|subject| Some(subject.as_str()) == holder);
+        || grant.holder.as_ref().is_some_and(|holder| require.subjects.contains(holder));
     // No scope makes up for these.
     if !is_in_group || !is_named || (asks_nothing && grant.is_anonymous) {
         return (Decision::Hide, by);

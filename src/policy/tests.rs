@@ -12,7 +12,7 @@ use crate::config::{
     UpstreamLimits,
 };
 use crate::names::{LocalName, Namespace};
-use crate::principal::{Grant, Principal, Rights, Scope, Subject};
+use crate::principal::{Grant, Principal, Rights, STATIC, Scope, Subject};
 use crate::protocol::ListKind;
 
 fn globs(patterns: &[&str]) -> GlobSet {
@@ -150,7 +150,7 @@ fn rights(scopes: &[&str], groups: &[&str], subject: &str) -> Rights {
     let grant = Grant {
         scopes: scopes.iter().map(|scope| Scope::new(scope)).collect(),
         groups: groups.iter().map(|group| (*group).into()).collect(),
-        holder: Some(Subject { issuer: "i".into(), subject: subject.into() }),
+        holder: Some(Subject { issuer: STATIC.into(), subject: subject.into() }),
         is_anonymous: false,
     };
     Rights::Granted(std::sync::Arc::new(grant))
@@ -215,6 +215,12 @@ fn rules_decide_in_their_order_and_a_deny_wins_from_anywhere() {
     for (rights, asked, wanted) in cases {
         assert_eq!(ruled(&policy, rights, asked), wanted, "{asked:?}");
     }
+    let grant = Grant {
+        holder: Some(Subject { issuer: "https://id.example".into(), subject: "kim".into() }),
+        ..Grant::default()
+    };
+    let namesake = Rights::Granted(std::sync::Arc::new(grant));
+    assert_eq!(ruled(&policy, &namesake, tool("mine")), "hide, mine", "a subject is one of its issuer");
     let anybody = Principal::anonymous(BTreeSet::new()).rights;
     assert_eq!(ruled(&policy, &anybody, ("github", ListKind::Prompts, "p", Class::Read)), "hide, all");
 }

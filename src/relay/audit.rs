@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 use sha2::Sha256;
 
 use super::Seat;
-use crate::catalog::Item;
 use crate::exchange::{Call, Event, Failure};
 use crate::jsonrpc::{Edit, Object, canonical};
-use crate::policy::{self, Asked, Class, Decision};
+use crate::policy::Decision;
 use crate::protocol::{ListKind, Method};
 use crate::seal::random_bytes;
 use crate::telemetry::{AuditLine, AuditLog, AuditPrincipal, Slot, Unwritable};
+use crate::view::explain_item;
 
 /// The longest name that is written whole, in characters.
 const LONGEST_NAME: usize = 256;
@@ -87,11 +87,9 @@ impl Auditor {
         }
         let settings = self.log.settings();
         if settings.full && arguments.len() <= MOST_ARGUMENTS {
-            let redacted = settings
-                .redact
-                .iter()
-                .fold(arguments.to_owned(), |raw, path| redacted(&raw, path).unwrap_or(raw));
-            line.arguments = RawValue::from_string(redacted).ok();
+            let redacted =
+                settings.redact.iter().try_fold(arguments.to_owned(), |raw, path| redacted(&raw, path));
+            line.arguments = redacted.and_then(|text| RawValue::from_string(text).ok());
         }
     }
 }
@@ -113,39 +111,17 @@ fn decided(line: &mut AuditLine, seat: &Seat, call: &Call) {
     let kind = match call.method {
         Method::ToolsCall => ListKind::Tools,
         Method::PromptsGet => ListKind::Prompts,
-        Method::ResourcesRead | Method::ResourcesSubscribe => ListKind::Resources,
+        Method::ResourcesRead | Method::ResourcesSubscribe | Method::Listen => ListKind::Resources,
         _ => return,
     };
-    if let Some(item) = seat.view.item(kind, &call.name) {
-        ruled(line, seat, call, item);
-    }
-}
-
-fn ruled(line: &mut AuditLine, seat: &Seat, call: &Call, item: &Item) {
-    let upstream = seat.snapshot.config.upstreams.iter().find(|upstream| upstream.name == item.upstream);
-    let Some(upstream) = upstream.filter(|upstream| seat.route.upstreams.contains(&upstream.name)) else {
-        return;
-    };
-    let entry = &item.entry;
-    let class = match item.kind {
-        ListKind::Tools => {
-            policy::classify(upstream, &entry.local, entry.read_only_hint, entry.destructive_hint)
-        }
-        ListKind::Prompts | ListKind::Resources | ListKind::Templates => Class::Read,
-    };
-    let asked = Asked {
-        route: &seat.route.name,
-        upstream: &upstream.name,
-        kind: item.kind,
-        local: item.local(),
-        class,
-    };
-    let (decision, ruling) = policy::decide(&seat.route.policy, &call.caller.principal.rights, &asked);
+    let Some(item) = seat.view.item(kind, &call.name) else { return };
+    let rights = &call.caller.principal.rights;
+    let Some(explained) = explain_item(&seat.snapshot.config, &seat.route, rights, item) else { return };
     line.upstream = Some(item.upstream.to_string());
     line.local_name = Some(item.local().to_owned());
-    line.class = Some(class.as_str());
-    line.rule = Some(ruling.to_string());
-    line.decision = match decision {
+    line.class = Some(explained.class.as_str());
+    line.rule = Some(explained.by);
+    line.decision = match explained.decision {
         Decision::Allow => "allow",
         Decision::Hide => "hide",
         Decision::StepUp(scopes) => {
@@ -155,24 +131,34 @@ fn ruled(line: &mut AuditLine, seat: &Seat, call: &Call, item: &Item) {
     };
 }
 
-/// An object or list without what a JSON pointer (RFC 6901, in its parts) leads to; `None` where it leads nowhere.
+/// Raw JSON without what a JSON pointer (RFC 6901, in its parts) leads to; as it was where that leads nowhere. `None`
+/// where the way cannot be followed, since an object names something twice: the secret may be in either.
 fn redacted(raw: &str, path: &[String]) -> Option<String> {
     const GONE: &str = "\"***\"";
-    let (first, rest) = path.split_first()?;
-    let inner = |raw: &str| if rest.is_empty() { Some(GONE.to_owned()) } else { redacted(raw, rest) };
-    if let Some(object) = Object::open(raw) {
-        let changed = inner(object.get(first)?)?;
-        return Some(Edit::new().set(first, changed).apply(&object));
+    let Some((first, rest)) = path.split_first() else { return Some(GONE.to_owned()) };
+    match raw.trim_start().as_bytes().first() {
+        Some(b'{') => {
+            let object = Object::open(raw)?;
+            let Some(inner) = object.get(first) else { return Some(raw.to_owned()) };
+            Some(Edit::new().set(first, redacted(inner, rest)?).apply(&object))
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
+            let at = first.parse::<usize>().ok().filter(|at| *at < items.len());
+            let Some(at) = at else { return Some(raw.to_owned()) };
+            let all: Option<Vec<String>> = items
+                .iter()
+                .enumerate()
+                .map(
+                    |(index, item)| {
+                        if index == at { redacted(item.get(), rest) } else { Some(item.get().to_owned()) }
+                    },
+                )
+                .collect();
+            Some(format!("[{}]", all?.join(",")))
+        }
+        Some(_) | None => Some(raw.to_owned()),
     }
-    let items: Vec<&RawValue> = serde_json::from_str(raw).ok()?;
-    let at: usize = first.parse().ok()?;
-    let changed = inner(items.get(at)?.get())?;
-    let all: Vec<&str> = items
-        .iter()
-        .enumerate()
-        .map(|(index, item)| if index == at { changed.as_str() } else { item.get() })
-        .collect();
-    Some(format!("[{}]", all.join(",")))
 }
 
 impl Draft {
@@ -202,7 +188,8 @@ impl Draft {
         }
     }
 
-    fn has_failed(&mut self, failure: &Failure) {
+    /// It fails.
+    pub(super) fn has_failed(&mut self, failure: &Failure) {
         self.line.status = match failure {
             Failure::NeedsScopes(scopes) => {
                 self.line.decision = "step_up";
@@ -245,7 +232,10 @@ mod tests {
         );
         assert_eq!(redacted(raw, &path("/a")).as_deref(), Some(r#"{"a":"***","n":1e5}"#));
         for nowhere in ["/x", "/a/b/7", "/a/b/x", "/n/y"] {
-            assert_eq!(redacted(raw, &path(nowhere)), None, "{nowhere}");
+            assert_eq!(redacted(raw, &path(nowhere)).as_deref(), Some(raw), "{nowhere}");
         }
+        let twice = r#"{"password":"s","x":1,"x":{"y":2,"y":3}}"#;
+        assert_eq!(redacted(twice, &path("/password")), None, "what cannot be read is not written");
+        assert_eq!(redacted(r#"{"a":{"y":2,"y":3}}"#, &path("/a/y")), None);
     }
 }

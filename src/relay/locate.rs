@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use super::Seat;
 use super::links::Given;
+use super::spelling;
 use super::template::fits;
 use crate::catalog::Item;
 use crate::config::Route;
 use crate::exchange::{Call, Failure};
 use crate::jsonrpc::Object;
 use crate::names::{UpstreamName, unmark_uri};
-use crate::policy::{self, Asked, Class, Decision};
-use crate::principal::{Principal, Rights};
+use crate::policy::{self, Asked, Class, Decision, Ruling};
+use crate::principal::{Principal, Rights, Scope};
 use crate::protocol::{ListKind, Method};
 use crate::view::{Found, Shown, View};
 
@@ -57,10 +58,29 @@ impl<'f> Finder<'f> {
     }
 }
 
-/// What is decided about a resource that no list holds.
+/// What is decided about a resource that no list holds: what its text comes to, and every rule about another spelling.
 pub(super) fn decided(route: &Route, rights: &Rights, upstream: &UpstreamName, local: &str) -> Decision {
-    let asked = Asked { route: &route.name, upstream, kind: ListKind::Resources, local, class: Class::Read };
-    policy::decide(&route.policy, rights, &asked).0
+    let decide = |local: &str| {
+        let asked =
+            Asked { route: &route.name, upstream, kind: ListKind::Resources, local, class: Class::Read };
+        policy::decide(&route.policy, rights, &asked)
+    };
+    let Some(others) = spelling::others(local) else { return Decision::Hide };
+    let by_rule = others.iter().map(|other| decide(other)).filter(|(_, by)| matches!(by, Ruling::Rule(_)));
+    by_rule.fold(decide(local).0, |strictest, (decision, _)| strictest.or_stricter(decision))
+}
+
+/// The templates of an upstream that a caller does not see and that a URI fits, each with the scopes that would show it.
+pub(super) fn unseen_templates<'v>(
+    view: &'v View,
+    uri: &str,
+) -> impl Iterator<Item = (&'v UpstreamName, &'v [Scope])> {
+    let mut spellings = spelling::others(uri).unwrap_or_default();
+    spellings.insert(uri.to_owned());
+    view.unseen(ListKind::Templates).filter_map(move |(item, scopes)| {
+        let fits = |uri: &String| fits(&item.name, uri).or_else(|| fits(item.local(), uri)).is_some();
+        spellings.iter().any(fits).then_some((&item.upstream, scopes))
+    })
 }
 
 impl Finder<'_> {
@@ -103,7 +123,11 @@ impl Finder<'_> {
         match self.named(ListKind::Resources, uri) {
             Err(unknown @ Failure::Unknown { .. }) => {
                 let Some(target) = self.was_given(uri).or_else(|| self.matched(uri)) else {
-                    return Err(unknown);
+                    let mut scopes = unseen_templates(self.view, uri).map(|(_, scopes)| scopes);
+                    return Err(match scopes.find(|scopes| !scopes.is_empty()) {
+                        Some(scopes) => Failure::NeedsScopes(scopes.to_vec()),
+                        None => unknown,
+                    });
                 };
                 match decided(self.route, &self.caller.rights, &target.upstream, &target.local) {
                     Decision::Allow => Ok(target),
@@ -146,7 +170,10 @@ impl Finder<'_> {
             Some("ref/prompt") => self.named(ListKind::Prompts, &reference.text("name").ok_or_else(refuse)?),
             Some("ref/resource") => {
                 let uri = reference.text("uri").ok_or_else(refuse)?;
-                self.named(ListKind::Templates, &uri).or_else(|_unlisted| self.resource(&uri))
+                match self.named(ListKind::Templates, &uri) {
+                    Err(Failure::Unknown { .. }) => self.resource(&uri),
+                    found => found,
+                }
             }
             _ => Err(refuse()),
         }

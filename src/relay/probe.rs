@@ -1,9 +1,10 @@
 //! Reads of URIs that no list, template or earlier result leads to (design contract, section 4): the upstreams that
 //! permit it are asked, one after the other.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::locate::decided;
+use super::locate::{decided, unseen_templates};
 use super::plan::Plan;
 use super::{Seat, execute};
 use crate::catalog::Presence;
@@ -42,20 +43,32 @@ pub(super) fn candidates(seat: &Seat, rights: &Rights, uri: &str) -> Vec<Upstrea
 /// Whether a resource of this URI would be one that these rights may read.
 fn may_read(seat: &Seat, rights: &Rights, upstream: &UpstreamName, uri: &str) -> bool {
     let local = unmark_uri(uri, upstream);
+    if unseen_templates(&seat.view, uri).any(|(of, _)| of == upstream) {
+        return false;
+    }
     decided(&seat.route, rights, upstream, local.as_deref().unwrap_or(uri)) == Decision::Allow
 }
 
-/// Tries the plans until one upstream knows the URI.
-pub(super) fn first_found(plans: Vec<(Link, Plan)>, uri: String) -> Reply {
+/// Tries the plans until one upstream knows the URI, and says which.
+pub(super) fn first_found(
+    plans: Vec<(Link, Plan)>,
+    uri: String,
+    found_at: Arc<OnceLock<UpstreamName>>,
+) -> Reply {
     reply(move |_emitter| async move {
         for (link, mut plan) in plans {
             plan.call.timeout = Some(LONGEST);
+            let upstream = plan.upstream.clone();
             let reply = execute::rewritten(link.call(plan.call), None, plan.marks);
             match execute::last(reply).await {
                 Event::Failed(Failure::Unknown { .. }) => {}
                 Event::Error(error) if error.code == UNSAID => {}
                 Event::Result(answer) if is_empty(&answer) => {}
-                found => return found,
+                found => {
+                    // Nobody else writes it.
+                    found_at.get_or_init(|| upstream);
+                    return found;
+                }
             }
         }
         Event::Failed(Failure::Unknown { kind: ListKind::Resources, name: uri })

@@ -3,6 +3,7 @@
 //! It is completed along the way and written once, when the exchange ends for whatever reason.
 
 use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use futures_util::Stream;
@@ -10,7 +11,7 @@ use tokio::time::Instant;
 
 use super::audit::Draft;
 use super::metrics::{Labels, Metrics};
-use crate::exchange::{Event, Reply};
+use crate::exchange::{Event, Failure, Reply};
 use crate::names::{RouteName, UpstreamName};
 use crate::protocol::Method;
 
@@ -22,6 +23,8 @@ pub(super) struct Record {
     began: Instant,
     is_logged: bool,
     audit: Option<Draft>,
+    /// Where a probe finds what was asked for.
+    probed: Arc<OnceLock<UpstreamName>>,
 }
 
 impl Record {
@@ -34,7 +37,14 @@ impl Record {
             upstream: String::new(),
             outcome: "cancelled",
         };
-        Self { metrics: metrics.clone(), labels, began: Instant::now(), is_logged, audit: None }
+        Self {
+            metrics: metrics.clone(),
+            labels,
+            began: Instant::now(),
+            is_logged,
+            audit: None,
+            probed: Arc::default(),
+        }
     }
 
     /// The exchange is one that the audit log has a line for.
@@ -48,6 +58,19 @@ impl Record {
         if let Some(audit) = &mut self.audit {
             audit.goes_to(upstream.as_str());
         }
+    }
+
+    /// Where to write which upstream a probe found.
+    pub(super) fn probed(&self) -> Arc<OnceLock<UpstreamName>> {
+        Arc::clone(&self.probed)
+    }
+
+    /// Says that an exchange failed before there was a reply.
+    pub(super) fn failed(mut self, failure: &Failure) {
+        if let Some(audit) = &mut self.audit {
+            audit.has_failed(failure);
+        }
+        self.labels.outcome = failure.label();
     }
 
     /// Says how an exchange without a reply ended.
@@ -64,6 +87,9 @@ impl Record {
 impl Drop for Record {
     fn drop(&mut self) {
         let took = self.began.elapsed();
+        if let Some(upstream) = self.probed.get().cloned() {
+            self.goes_to(&upstream);
+        }
         self.metrics.ended(&self.labels, took);
         if let Some(audit) = &mut self.audit {
             audit.write(self.labels.outcome, took);

@@ -264,7 +264,7 @@ fn quoted(text: &str) -> String {
 /// A message of an upstream outside of any call, with the ids of tasks that the session knows; `None` for news of a
 /// task that it does not.
 pub(super) fn announced(
-    made: &Made,
+    (made, seat): (&Made, &dyn Fn() -> Seat),
     (session, upstream): (SessionKey, &UpstreamName),
     event: Event,
 ) -> Option<Event> {
@@ -272,7 +272,9 @@ pub(super) fn announced(
     match event {
         Event::Task(params) => {
             let id = Object::open(&params).and_then(|params| params.text(ID));
-            known(id)?.ids.news(&params).map(Event::Task)
+            let task = known(id)?;
+            permitted(&seat(), &task.upstream, &task.tool).ok()?;
+            task.ids.news(&params).map(Event::Task)
         }
         Event::Log(level, params) => match known(marked(&params)) {
             Some(known) => Some(Event::Log(level, known.ids.beside(params))),

@@ -13,8 +13,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
-use tower::Service;
+use tower::{Service, ServiceExt as _};
 
+use crate::downstream::Peer;
 use crate::task::TaskGroup;
 
 /// Most header fields of a request.
@@ -54,8 +55,8 @@ where
             () = running.closing.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(event = "accept.error", %error, "a connection could not be accepted");
                 sleep(EXHAUSTED).await;
@@ -66,7 +67,11 @@ where
             refuse(&stream);
             continue;
         };
-        let service = service.clone();
+        let from = Peer(peer.ip());
+        let service = service.clone().map_request(move |mut request: Request<Incoming>| {
+            request.extensions_mut().insert(from);
+            request
+        });
         let connection = running.clone();
         running.tasks.spawn("connection", async move {
             serve(stream, &connection, service).await;

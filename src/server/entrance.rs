@@ -68,18 +68,25 @@ pub(super) async fn admit(
     let has_header = head.headers.contains_key(header::AUTHORIZATION);
     let mut body = Coming::Unread(body);
     if !has_header && doors.authenticator.takes_initialize_tokens() {
-        if let Some(principal) = doors.endpoint.token_holder(&head.headers, now) {
-            return Ok(Admitted { principal, body, by_session: true });
-        }
+        let holder = doors.endpoint.token_holder(&head.headers, route, now);
         if head.method == Method::POST {
-            let whole = body.read(&doors.listen.limits, head, LARGEST).await?;
+            let limits = &doors.listen.limits;
+            let most = if holder.is_some() { limits.body } else { LARGEST };
+            let whole = body.read(limits, head, most).await?;
             if let Some((token, rest)) = initialize_token(&whole) {
                 return match doors.authenticator.holder_of_static(&token, route, now) {
                     Ok(principal) => Ok(Admitted { principal, body: Coming::Read(rest), by_session: true }),
                     Err(refused) => Err(Box::new(unauthenticated(doors.audit.as_ref(), &refused, route))),
                 };
             }
+            if let Some(principal) = holder
+                && doors.endpoint.is_within_session(&head.headers, &whole)
+            {
+                return Ok(Admitted { principal, body: Coming::Read(whole), by_session: true });
+            }
             body = Coming::Read(whole);
+        } else if let Some(principal) = holder {
+            return Ok(Admitted { principal, body, by_session: true });
         }
     }
     match doors.authenticator.authenticate(&head.headers, route, now).await {

@@ -20,7 +20,7 @@ use crate::admin::Admin;
 use crate::auth::Authenticator;
 use crate::catalog::Snapshot;
 use crate::config::{Listen, Route};
-use crate::downstream::{Body, Endpoint, Inbound};
+use crate::downstream::{Body, Endpoint, Inbound, Peer};
 use crate::protocol::headers;
 use crate::telemetry::AuditLog;
 
@@ -124,6 +124,7 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         headers: head.headers,
         body,
         principal,
+        peer: head.extensions.get::<Peer>().map(|peer| peer.0),
         route,
         by_session,
         piped: matches!(door, Door::Sse),

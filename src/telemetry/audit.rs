@@ -101,6 +101,7 @@ pub struct Unwritable;
 /// A place for one line.
 #[derive(Debug)]
 pub struct Slot {
+    /// Reserved where lines are required; else there is room at the end, or there is none.
     permit: Option<OwnedPermit<String>>,
     log: Arc<AuditLog>,
 }
@@ -146,12 +147,14 @@ impl AuditLog {
     /// # Errors
     /// [`Unwritable`] where lines are required and there is no place, or the file cannot be written.
     pub fn reserve(self: &Arc<Self>) -> Result<Slot, Unwritable> {
-        let permit = self.queue.clone().try_reserve_owned().ok();
-        let is_good = permit.is_some() && !self.is_failing.load(Ordering::Relaxed);
-        if self.settings.required && !is_good {
-            return Err(Unwritable);
+        let log = Arc::clone(self);
+        if !self.settings.required {
+            return Ok(Slot { permit: None, log });
         }
-        Ok(Slot { permit, log: Arc::clone(self) })
+        match self.queue.clone().try_reserve_owned() {
+            Ok(permit) if !self.is_failing.load(Ordering::Relaxed) => Ok(Slot { permit: Some(permit), log }),
+            Ok(_) | Err(_) => Err(Unwritable),
+        }
     }
 
     /// Writes the last lines, for two seconds at most.
@@ -200,12 +203,20 @@ impl AuditLog {
     }
 }
 
-/// Opened each time: whoever rotates the file has only to move it away.
+/// Opened each time: whoever rotates the file has only to move it away. What was written of lines that could not all be
+/// written is taken back, so that no line stands there twice or in part.
 async fn append(path: &PathBuf, text: &str) -> std::io::Result<()> {
     let mut options = tokio::fs::OpenOptions::new();
     let mut file = options.create(true).append(true).mode(0o600).open(path).await?;
-    file.write_all(text.as_bytes()).await?;
-    file.flush().await
+    let before = file.metadata().await?;
+    let written = match file.write_all(text.as_bytes()).await {
+        Ok(()) => file.flush().await,
+        Err(why) => Err(why),
+    };
+    if written.is_err() && before.is_file() {
+        file.set_len(before.len()).await?;
+    }
+    written
 }
 
 impl Slot {
@@ -215,6 +226,7 @@ impl Slot {
         text.push('\n');
         match self.permit {
             Some(permit) => drop(permit.send(text)),
+            None if self.log.queue.try_send(text).is_ok() => {}
             None => drop(self.log.lost.inc()),
         }
     }

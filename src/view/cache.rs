@@ -50,7 +50,9 @@ impl Views {
             return Arc::clone(&view);
         }
         let view = Arc::new(build(snapshot, route, verdicts));
+        // Whoever does not come back holds no old catalog.
         self.equal.retain(|_, view| view.generation == snapshot.generation);
+        self.views.retain(|_, view| view.generation == snapshot.generation);
         if self.equal.len() >= MOST {
             self.equal.clear();
         }

@@ -4,7 +4,7 @@ mod code;
 mod crowd;
 mod parking;
 mod refusal;
-mod state;
+pub(crate) mod state;
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pairs! {
 }
 
 /// What a client can be asked that can be asked everything.
-const EVERYTHING: &str = "{\"roots\":{},\"sampling\":{},\"elicitation\":{\"form\":{},\"url\":{}}}";
+pub(crate) const EVERYTHING: &str = "{\"roots\":{},\"sampling\":{},\"elicitation\":{\"form\":{},\"url\":{}}}";
 
 /// A client of this era with these capabilities.
 fn able(weir: &Weir, side: Side, capabilities: &str) -> Client {
@@ -29,7 +29,7 @@ fn able(weir: &Weir, side: Side, capabilities: &str) -> Client {
 }
 
 /// A call of the tool that asks.
-fn ask(namespace: &str, what: &str, marker: &str) -> Ask {
+pub(crate) fn ask(namespace: &str, what: &str, marker: &str) -> Ask {
     Ask::call(&format!("{namespace}__ask"), &format!("{{\"ask\":\"{what}\",\"marker\":\"{marker}\"}}"))
 }
 

@@ -62,7 +62,7 @@ fn issuer() -> Issuer {
 fn jwts(issuer: Issuer, keys: &[&Signer]) -> Jwts {
     let set = Keys::new(Arc::new(issuer));
     let all: Vec<&Value> = keys.iter().map(|signer| &signer.jwk).collect();
-    set.take(json!({ "keys": all }).to_string());
+    set.take(json!({ "keys": all }).to_string()).expect("usable keys");
     Jwts::new(vec![set])
 }
 
@@ -191,13 +191,34 @@ async fn t111_a_removed_key_ends_what_it_verified() {
     let jwts = jwts(issuer(), &[&old]);
     let token = old.token(HEADER, &claims(&[]));
     assert!(ask(&jwts, &token).await.is_ok());
-    jwts.keys()[0].take(json!({ "keys": [new.jwk] }).to_string());
+    jwts.keys()[0].take(json!({ "keys": [new.jwk] }).to_string()).expect("usable keys");
     assert_eq!(ask(&jwts, &token).await.err(), Some(Reject::Key));
     for garbage in ["", "{}", "[]", r#"{"keys":[]}"#, r#"{"keys":[{"kty":"oct","k":"AAAA","kid":"n"}]}"#] {
-        jwts.keys()[0].take(garbage.to_owned());
+        assert!(jwts.keys()[0].take(garbage.to_owned()).is_err(), "{garbage}: looked for again soon");
     }
     let head = r#"{"alg":"ES256","kid":"n"}"#;
     assert!(ask(&jwts, &new.token(head, &claims(&[]))).await.is_ok(), "garbage does not take keys away");
+}
+
+#[tokio::test(start_paused = true)]
+async fn t111_t112_keys_that_nobody_confirms_end_after_a_day() {
+    let signer = Signer::new("k");
+    let jwts = jwts(issuer(), &[&signer]);
+    let token = signer.token(HEADER, &claims(&[]));
+    let document = json!({ "keys": [signer.jwk] }).to_string();
+    for (hours, confirmed, wanted) in [
+        (23, false, None),
+        (2, false, Some(Reject::NoKeys)),
+        (0, true, None),
+        (23, true, None),
+        (23, false, None),
+    ] {
+        tokio::time::advance(Duration::from_secs(hours * 3600)).await;
+        if confirmed {
+            jwts.keys()[0].take(document.clone()).expect("usable keys");
+        }
+        assert_eq!(ask(&jwts, &token).await.err(), wanted, "{hours} {confirmed}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

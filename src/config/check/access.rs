@@ -4,6 +4,7 @@ mod jwt;
 mod rule;
 mod scope;
 mod token;
+mod voucher;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,12 +18,24 @@ use crate::config::model::{Access, DefaultDecision, Guard, Policy};
 use crate::config::problem::{Findings, Place};
 use crate::principal::Scope;
 use scope::Meaning;
+use voucher::Vouchers;
 
 const SOURCES: &str = "tokens, generate, jwt, introspection, mtls, anonymous";
 
 /// Why a listener off loopback is refused.
 pub(crate) const NEEDS_ACCESS: &str = "this address can be reached from other machines, so \"access\" must say who \
                                        may call; \"access: open\" lets anybody in";
+
+/// Why tokens in bodies are refused off loopback.
+pub(crate) const PLAIN_TOKENS: &str = "true is for a listener on loopback, or one with TLS";
+
+/// What there is to decide about.
+#[derive(Clone, Copy)]
+pub(super) struct Scene<'s> {
+    pub(super) upstreams: &'s [Known],
+    /// The names of routes.
+    pub(super) routes: &'s [String],
+}
 
 /// What `access` comes to.
 pub(super) struct Understood {
@@ -32,11 +45,13 @@ pub(super) struct Understood {
     pub(super) open_anywhere: bool,
     /// What decides where a route says nothing else.
     pub(super) policy: Policy,
+    /// Who vouches for the subjects that rules name.
+    vouchers: Vouchers,
 }
 
 impl Understood {
     fn of(access: Access, open_anywhere: bool) -> Self {
-        Self { access, open_anywhere, policy: Policy::default() }
+        Self { access, open_anywhere, policy: Policy::default(), vouchers: Vouchers::default() }
     }
 }
 
@@ -44,7 +59,7 @@ impl Understood {
 pub(super) fn access(
     field: Field<file::Access>,
     listener: &Listener,
-    (upstreams, folder): (&[Known], &Path),
+    (scene, folder): (Scene<'_>, &Path),
     findings: &Findings,
 ) -> Understood {
     match field {
@@ -62,8 +77,9 @@ pub(super) fn access(
                 let text = "needs listen.public_url: tokens must be made for the address that clients know";
                 findings.error(block.jwt.place().unwrap_or(&place), text);
             }
-            let policy = policy(&block, upstreams, findings);
-            let meaning = Meaning { upstreams, rules: &policy.rules, words: &policy.words };
+            let vouchers = Vouchers::of(&block);
+            let policy = policy(&block, (scene, &vouchers), findings);
+            let meaning = Meaning { upstreams: scene.upstreams, rules: &policy.rules, words: &policy.words };
             let tokens = token::tokens(&block, &meaning, findings);
             let guard = Guard {
                 tokens,
@@ -73,7 +89,7 @@ pub(super) fn access(
             };
             refuse_plain_tokens(&block, listener, findings);
             warn_of_ungranted(&block, &policy, &guard, findings);
-            Understood { access: Access::Guarded(guard), open_anywhere: false, policy }
+            Understood { access: Access::Guarded(guard), open_anywhere: false, policy, vouchers }
         }
     }
 }
@@ -96,14 +112,14 @@ fn refuse_plain_tokens(block: &file::AccessBlock, listener: &Listener, findings:
     if let Some(at) = block.initialize_token.written().filter(|at| at.value)
         && !is_loopback(listener.listen.address)
     {
-        findings.error(&at.place, "true is for a listener on loopback, or one with TLS");
+        findings.error(&at.place, PLAIN_TOKENS);
     }
 }
 
-fn policy(block: &file::AccessBlock, upstreams: &[Known], findings: &Findings) -> Policy {
+fn policy(block: &file::AccessBlock, around: (Scene<'_>, &Vouchers), findings: &Findings) -> Policy {
     Policy {
         default: default(&block.default),
-        rules: rule::rules(&block.rules, upstreams, findings),
+        rules: rule::rules(&block.rules, around, findings),
         anonymous: anonymous(&block.anonymous, findings),
         audiences: Vec::new(),
         words: Arc::new(scope::words(&block.scopes, findings)),
@@ -125,7 +141,7 @@ fn anonymous(field: &Field<file::Anonymous>, findings: &Findings) -> Option<BTre
 pub(super) fn of_route(
     field: &Field<file::RouteAccess>,
     global: &Understood,
-    upstreams: &[Known],
+    scene: Scene<'_>,
     findings: &Findings,
 ) -> Policy {
     let Some(at) = field.written() else { return global.policy.clone() };
@@ -136,7 +152,7 @@ pub(super) fn of_route(
             "access is open, so there is nothing to replace; write a global \"access\" block",
         );
     }
-    let mut rules = rule::rules(&block.rules, upstreams, findings);
+    let mut rules = rule::rules(&block.rules, (scene, &global.vouchers), findings);
     rules.extend(global.policy.rules.iter().map(Arc::clone));
     let audiences = block.audiences.written().map(|at| at.value.as_slice()).unwrap_or_default();
     Policy {

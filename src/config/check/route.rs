@@ -3,13 +3,16 @@
 use std::str::FromStr as _;
 use std::sync::Arc;
 
-use super::access::{Understood, of_route};
+use super::access::{Scene, Understood, of_route};
 use super::pattern;
 use super::upstream::Known;
 use crate::config::file::{self, At, Field, Mode, RouteUpstreams};
 use crate::config::model::Route;
 use crate::config::problem::{Findings, Place};
 use crate::names::{RouteName, UpstreamName};
+
+/// What the route is called that there is without `routes`.
+const DEFAULT: &str = "default";
 
 /// A route and where its path stands.
 struct Placed {
@@ -20,12 +23,13 @@ struct Placed {
 /// Reads `routes`.
 pub(super) fn routes(
     field: Field<Vec<At<file::Route>>>,
-    upstreams: &[Known],
+    scene: Scene<'_>,
     access: &Understood,
     findings: &Findings,
 ) -> Vec<Arc<Route>> {
+    let upstreams = scene.upstreams;
     let Field::Written(list) = field else {
-        let only = RouteName::from_str("default").map(|name| whole(name, upstreams, access));
+        let only = RouteName::from_str(DEFAULT).map(|name| whole(name, upstreams, access));
         return only.into_iter().collect();
     };
     if list.value.is_empty() {
@@ -33,7 +37,7 @@ pub(super) fn routes(
     }
     let mut routes: Vec<Placed> = Vec::new();
     for at in list.value {
-        let Some(placed) = route(at, upstreams, access, findings) else { continue };
+        let Some(placed) = route(at, scene, access, findings) else { continue };
         if routes.iter().any(|earlier| earlier.route.name == placed.route.name) {
             let text = format!("another route has the name {} already", placed.route.name);
             findings.error(&placed.place, &text);
@@ -42,6 +46,16 @@ pub(super) fn routes(
     }
     compare_paths(&routes, findings);
     routes.into_iter().map(|placed| placed.route).collect()
+}
+
+/// The names that routes are given, for rules to name.
+pub(super) fn names(field: &Field<Vec<At<file::Route>>>) -> Vec<String> {
+    match field.written() {
+        Some(list) => {
+            list.value.iter().filter_map(|at| at.value.name.written()).map(|at| at.value.clone()).collect()
+        }
+        None => vec![DEFAULT.to_owned()],
+    }
 }
 
 /// The one route that there is without `routes`.
@@ -62,12 +76,7 @@ fn enabled(upstreams: &[Known]) -> impl Iterator<Item = UpstreamName> {
     upstreams.iter().filter(|known| known.upstream.is_some()).map(|known| known.name.clone())
 }
 
-fn route(
-    at: At<file::Route>,
-    upstreams: &[Known],
-    access: &Understood,
-    findings: &Findings,
-) -> Option<Placed> {
+fn route(at: At<file::Route>, scene: Scene<'_>, access: &Understood, findings: &Findings) -> Option<Placed> {
     let block = at.value;
     if block.name.is_absent() {
         findings.error(&at.place.member("name"), "this key is missing; it names the route");
@@ -75,8 +84,8 @@ fn route(
     let tools = block.tools.or_default();
     let allow = pattern::allow(&tools.allow, findings);
     let deny = pattern::set(&tools.deny, findings);
-    let policy = of_route(&block.access, access, upstreams, findings);
-    let upstreams = shown(block.upstreams, upstreams, findings);
+    let policy = of_route(&block.access, access, scene, findings);
+    let upstreams = shown(block.upstreams, scene.upstreams, findings);
     let written = block.path.written().and_then(|at| path(at, findings));
     let name = block.name.written().and_then(|at| name(at, findings))?;
     let place = block.path.place().or(block.name.place()).cloned().unwrap_or(at.place);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use globset::GlobSet;
 
 use crate::names::RouteName;
-use crate::principal::{Principal, Scope};
+use crate::principal::{Principal, Scope, Subject};
 use crate::protocol::ListKind;
 
 /// Who may call.
@@ -181,12 +181,13 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Whether a rule asks who calls, so that decisions differ between callers with the same scopes and groups.
+    /// Whether a rule names this subject, so that it is decided about otherwise than others with the same scopes and
+    /// groups.
     #[must_use]
-    pub fn names_subjects(&self) -> bool {
+    pub fn names(&self, subject: &Subject) -> bool {
         self.rules.iter().any(|rule| match &rule.effect {
             Effect::Deny => false,
-            Effect::Require(require) => !require.subjects.is_empty(),
+            Effect::Require(require) => require.subjects.contains(subject),
         })
     }
 }
@@ -231,7 +232,7 @@ pub struct Require {
     /// One of these groups, where there are some.
     pub groups_any: Vec<Arc<str>>,
     /// One of these subjects, where there are some.
-    pub subjects: Vec<String>,
+    pub subjects: Vec<Subject>,
     /// Whether the item does not exist for a caller who lacks a scope.
     pub hides: bool,
     /// What the operator says about it.

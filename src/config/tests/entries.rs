@@ -74,6 +74,9 @@ fn t127_an_address_of_the_command_line_is_checked_too() {
     check(closed, "0.0.0.0:0", "--listen: error: listen.address: this address can be reached");
     check(closed, "[::ffff:10.0.0.1]:0", "--listen: error: listen.address: this address can be reached");
     check(open, "0.0.0.0:0", "0.0.0.0:0");
+    let plain = "upstreams: { a: { builtin: clock } }\naccess: { generate: t, initialize_token: true }";
+    check(plain, "127.0.0.2:0", "127.0.0.2:0");
+    check(plain, "0.0.0.0:0", "--listen: error: access.initialize_token: true is for a listener on loopback");
     check(closed, "127.0.0.1:8090", "--listen: error: listen.address: the two listeners");
 }
 

@@ -80,6 +80,7 @@ fn alone(request: &Inbound) -> Inbound {
     let mut headers = request.headers.clone();
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     Inbound {
+        peer: request.peer,
         by_session: request.by_session,
         method: request.method.clone(),
         headers,

@@ -9,7 +9,7 @@ use http::{Response, StatusCode};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::line::{Head, Line, Next, Sent};
+use super::line::{Ending, Head, Line, Next, Sent};
 use super::session::Session;
 use super::{Legacy, RETRY, duplicate, encode};
 use crate::downstream::accept::Accepts;
@@ -60,7 +60,14 @@ async fn head(session: &Arc<Session>, line: Arc<Line>, accepts: Accepts) -> Resp
     let reader = Reader { epoch: line.attach(1), line, session: Arc::clone(session) };
     let head = match accepts {
         Accepts::Json => reader.line.last().await.map_or(Head::Nothing, Head::Whole),
-        Accepts::Events => Head::Stream,
+        // What an HTTP status says, an event stream cannot.
+        Accepts::Events => match timeout(HEAD_WAIT, reader.line.head()).await {
+            Ok(Head::Whole(last)) if last.ending.as_ref().is_some_and(Ending::has_status) => {
+                Head::Whole(last)
+            }
+            Ok(Head::Nothing) => Head::Nothing,
+            Ok(Head::Whole(_) | Head::Stream) | Err(_) => Head::Stream,
+        },
         Accepts::Both | Accepts::Nothing => {
             timeout(HEAD_WAIT, reader.line.head()).await.unwrap_or(Head::Stream)
         }

@@ -29,6 +29,13 @@ pub(super) struct Ending {
     pub(super) challenge: Option<String>,
 }
 
+impl Ending {
+    /// Whether its status says something.
+    pub(super) fn has_status(&self) -> bool {
+        self.status != StatusCode::OK
+    }
+}
+
 /// One message.
 #[derive(Debug, Clone)]
 pub(super) struct Sent {

@@ -13,12 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::decode::Hello;
 use super::line::{BUDGET, Line};
-use crate::config::Sessions;
+use crate::config::{Route, Sessions};
 use crate::downstream::Shared;
 use crate::exchange::{Answerer, Caller, Reaction, SessionKey};
 use crate::jsonrpc::Id;
-use crate::principal::{Principal, Rights};
+use crate::principal::{Holder, Principal, Rights};
 use crate::protocol::{Abilities, ListKind, LogLevel, Revision, Tasking};
+use crate::relay::Seat;
 use crate::view::Hashes;
 
 /// So long a session that stands for a token may go without use.
@@ -30,6 +31,8 @@ pub(super) struct Session {
     pub(super) key: SessionKey,
     pub(super) revision: Revision,
     pub(super) principal: Principal,
+    /// Whom it counts for.
+    pub(super) holder: Holder,
     /// What the latest verified credential of the client may do.
     rights: watch::Sender<Rights>,
     /// What the client can be asked.
@@ -63,12 +66,18 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(key: SessionKey, hello: &Hello, principal: Principal, by_token: bool) -> Self {
+    pub(super) fn new(
+        key: SessionKey,
+        hello: &Hello,
+        (principal, holder): (Principal, Holder),
+        by_token: bool,
+    ) -> Self {
         Self {
             key,
             revision: hello.revision,
             rights: watch::Sender::new(principal.rights.clone()),
             principal,
+            holder,
             abilities: hello.abilities.clone(),
             client: hello.client.clone(),
             by_token,
@@ -131,6 +140,12 @@ impl Session {
     /// The rights of the latest credential, as they change.
     pub(super) fn rights(&self) -> watch::Receiver<Rights> {
         self.rights.subscribe()
+    }
+
+    /// Where its client stands now: with the catalog of this moment, and the rights of its latest credential.
+    pub(super) fn seat(&self, shared: &Shared, route: &Arc<Route>) -> (Seat, Principal) {
+        let principal = Principal { rights: self.rights.borrow().clone(), ..self.principal.clone() };
+        (shared.relay.seat(shared.hub.snapshot(), Arc::clone(route), &principal), principal)
     }
 
     /// The client has finished the handshake.

@@ -37,11 +37,13 @@ pub(super) fn open(
     let rights = inbound.principal.rights.clone();
     let subscriber = Subscriber::new(Arc::clone(&seat.route), rights, Changes::ALL, seen);
     let caller = session.caller(shared, &inbound.principal);
+    let (of, with, on) = (Arc::clone(session), Arc::clone(shared), Arc::clone(&seat.route));
+    let here = move || of.seat(&with, &on).0;
     let open = Open {
         shared: Arc::clone(shared),
         subscription: shared.hub.subscribe(subscriber),
         standing: session.stand(),
-        upstreams: shared.relay.stand(&caller),
+        upstreams: shared.relay.stand(&caller, here),
         told: seen,
         rights: session.rights(),
         sequence: 0,

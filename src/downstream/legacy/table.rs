@@ -8,10 +8,10 @@ use jiff::Timestamp;
 
 use super::decode::Hello;
 use super::session::Session;
-use crate::config::Sessions;
+use crate::config::{Route, Sessions};
 use crate::downstream::{Inbound, Shared};
 use crate::exchange::SessionKey;
-use crate::principal::Subject;
+use crate::principal::Holder;
 use crate::seal::{Owner, Refused, SessionSeal, random_bytes};
 
 /// The sessions of this process.
@@ -20,7 +20,7 @@ pub(super) struct Table {
     pub(super) limits: Sessions,
     shared: Arc<Shared>,
     sessions: DashMap<SessionKey, Arc<Session>>,
-    counts: DashMap<Subject, usize>,
+    counts: DashMap<Holder, usize>,
     total: AtomicUsize,
 }
 
@@ -49,9 +49,9 @@ impl Table {
         if self.len() >= self.limits.total {
             return Verdict::Full;
         }
-        let subject = &request.principal.subject;
+        let holder = request.holder();
         {
-            let mut count = self.counts.entry(subject.clone()).or_default();
+            let mut count = self.counts.entry(holder.clone()).or_default();
             if *count >= self.limits.per_principal {
                 return Verdict::TooMany;
             }
@@ -64,10 +64,10 @@ impl Table {
             revision: hello.revision,
             issued,
             expires: issued.saturating_add(life),
-            owner: Owner::new(&request.route.name, subject),
+            owner: Owner::new(&request.route.name, &request.principal.subject),
         };
         let key = SessionKey(seal.key);
-        let session = Session::new(key, hello, request.principal.clone(), request.by_session);
+        let session = Session::new(key, hello, (request.principal.clone(), holder), request.by_session);
         self.sessions.insert(key, Arc::new(session));
         self.total.fetch_add(1, Ordering::Relaxed);
         self.gauge();
@@ -90,10 +90,13 @@ impl Table {
         self.sessions.get(&SessionKey(seal.key)).map(|session| Arc::clone(&session))
     }
 
-    /// The living session of a sealed id, whoever it belongs to.
-    pub(super) fn named(&self, sealed: &str) -> Option<Arc<Session>> {
+    /// The living session of a sealed id, where it is one of this route and stands for its token.
+    pub(super) fn of_token(&self, sealed: &str, route: &Route) -> Option<Arc<Session>> {
         let key = SessionSeal::key_of(&self.shared.keyring, sealed)?;
-        self.sessions.get(&SessionKey(key)).map(|session| Arc::clone(&session))
+        let session = self.sessions.get(&SessionKey(key)).map(|session| Arc::clone(&session))?;
+        let owner = Owner::new(&route.name, &session.principal.subject);
+        let seal = SessionSeal::open(&self.shared.keyring, sealed, owner, Timestamp::now().as_second());
+        (session.by_token && seal.is_ok()).then_some(session)
     }
 
     /// Ends a session: its calls, its streams, and what it holds at upstreams.
@@ -102,10 +105,10 @@ impl Table {
         session.ended.cancel();
         self.total.fetch_sub(1, Ordering::Relaxed);
         self.shared.relay.end_session(key);
-        if let Some(mut count) = self.counts.get_mut(&session.principal.subject) {
+        if let Some(mut count) = self.counts.get_mut(&session.holder) {
             *count = count.saturating_sub(1);
         }
-        self.counts.remove_if(&session.principal.subject, |_, count| *count == 0);
+        self.counts.remove_if(&session.holder, |_, count| *count == 0);
         self.gauge();
     }
 

@@ -7,8 +7,9 @@ use http::{Response, StatusCode};
 
 use super::session::Session;
 use super::{Legacy, encode};
+use crate::config::Route;
 use crate::downstream::accept::Accepts;
-use crate::downstream::{Body, Inbound};
+use crate::downstream::{Body, Inbound, Shared};
 use crate::jsonrpc::{Id, Object};
 use crate::relay::Seat;
 
@@ -39,15 +40,38 @@ pub(super) fn subscribe(
         Err(failure) => return encode::failure(&legacy.shared, request, (id, false), &failure),
     };
     if let Some(ended) = session.watch(&uri) {
-        let session = Arc::clone(session);
+        let told = Told {
+            shared: Arc::clone(&legacy.shared),
+            session: Arc::clone(session),
+            route: Arc::clone(&request.route),
+            uri,
+        };
         legacy.tasks.spawn_until_cancelled("subscription", async move {
             // Cancel-safe: an update that was not taken is taken the next time.
             while ended.run_until_cancelled(watching.next()).await.is_some() {
-                session.note_update(&uri);
+                told.update();
             }
         });
     }
     encode::result(id, "{}", accepts)
+}
+
+/// Whom an update is told.
+struct Told {
+    shared: Arc<Shared>,
+    session: Arc<Session>,
+    route: Arc<Route>,
+    uri: String,
+}
+
+impl Told {
+    /// The resource was updated: that is told as long as the session may read it.
+    fn update(&self) {
+        let (seat, principal) = self.session.seat(&self.shared, &self.route);
+        if self.shared.relay.may_hear_of(&seat, &self.uri, &principal) {
+            self.session.note_update(&self.uri);
+        }
+    }
 }
 
 /// Takes a subscription back; one that there is not is none.

@@ -17,7 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::ParkLimits;
 use crate::exchange::{Answerer, Event, Inquiry, Reaction, Reply};
-use crate::principal::Subject;
+use crate::principal::Holder;
 use crate::protocol::InputRequest;
 use crate::task::TaskGroup;
 
@@ -112,7 +112,7 @@ impl Parked {
 type Taker = oneshot::Sender<Parked>;
 
 struct Place {
-    subject: Subject,
+    holder: Holder,
     take: oneshot::Sender<Taker>,
 }
 
@@ -143,16 +143,16 @@ impl Parking {
     }
 
     /// Whether there is room for one more call of this principal.
-    pub(super) fn has_room(&self, subject: &Subject) -> bool {
-        let own = self.places.iter().filter(|place| place.subject == *subject).count();
+    pub(super) fn has_room(&self, holder: &Holder) -> bool {
+        let own = self.places.iter().filter(|place| place.holder == *holder).count();
         self.places.len() < self.limits.total && own < self.limits.per_principal
     }
 
     /// Parks a call and gives the number to take it by.
-    pub(super) fn park(&self, mut call: Parked, subject: &Subject) -> u64 {
+    pub(super) fn park(&self, mut call: Parked, holder: &Holder) -> u64 {
         let number = self.numbers.fetch_add(1, Ordering::Relaxed);
         let (take, taken) = oneshot::channel::<Taker>();
-        self.places.insert(number, Place { subject: subject.clone(), take });
+        self.places.insert(number, Place { holder: holder.clone(), take });
         self.gauge.set(i64::try_from(self.places.len()).unwrap_or(i64::MAX));
         let (places, gauge, wait) = (Arc::clone(&self.places), self.gauge.clone(), self.limits.wait);
         self.tasks.spawn_until_cancelled("parked call", async move {

@@ -10,7 +10,7 @@ use super::state::{Binding, answers, restore};
 use crate::downstream::{Inbound, Shared};
 use crate::exchange::{Call, Event, Failure, Inquiry};
 use crate::jsonrpc::{Edit, Id, Object, RpcError};
-use crate::principal::Subject;
+use crate::principal::Holder;
 use crate::protocol::{Abilities, InputRequest, InputRequired, Method, Question, code};
 use crate::relay::Seat;
 use crate::seal::Thread;
@@ -25,7 +25,7 @@ pub(super) struct Round {
     pub(super) id: Id,
     pub(super) method: Method,
     binding: Binding,
-    subject: Subject,
+    holder: Holder,
     abilities: Abilities,
 }
 
@@ -55,7 +55,7 @@ impl Round {
             id,
             method: call.method,
             binding: Binding::of(request, call),
-            subject: request.principal.subject.clone(),
+            holder: request.holder(),
             abilities: call.caller.abilities.clone(),
         }
     }
@@ -105,7 +105,7 @@ impl Round {
             }
             match call.next().await.unwrap_or(Event::Failed(Failure::Internal)) {
                 // Without room the question is dropped, and that tells the upstream that nobody will answer.
-                Event::Inquiry(inquiry) if self.shared.parking.has_room(&self.subject) => {
+                Event::Inquiry(inquiry) if self.shared.parking.has_room(&self.holder) => {
                     call.add(anonymous(inquiry));
                 }
                 Event::Inquiry(_) => {}
@@ -131,7 +131,7 @@ impl Round {
 
     fn park(&self, call: Parked) -> String {
         let questions = call.questions();
-        let number = self.shared.parking.park(call, &self.subject);
+        let number = self.shared.parking.park(call, &self.holder);
         InputRequired::write(&questions, Some(&self.binding.seal(&self.shared, Thread::Parked(number))))
     }
 

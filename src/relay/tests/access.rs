@@ -12,8 +12,10 @@ use crate::catalog::{Entry, Inventory, Presence, Snapshot, build};
 use crate::config::Policy;
 use crate::exchange::{Call, Caller, Failure};
 use crate::names::LocalName;
+use crate::policy::Decision;
 use crate::principal::{Grant, Principal, Rights, Scope};
 use crate::protocol::{ListKind, Method, Offer, Revision};
+use crate::relay::locate::decided;
 use crate::seal::Keyring;
 use crate::view::Views;
 
@@ -70,7 +72,7 @@ fn rule() -> impl Strategy<Value = String> {
 /// The principal as a route sees it whose rules ask for names.
 fn with_holder(principal: &Principal, policy: &Policy) -> Principal {
     let Rights::Granted(grant) = &principal.rights else { return principal.clone() };
-    let holder = policy.names_subjects().then(|| principal.subject.clone());
+    let holder = policy.names(&principal.subject).then(|| principal.subject.clone());
     let grant = Grant { holder, ..Grant::clone(grant) };
     Principal { rights: Rights::Granted(Arc::new(grant)), ..principal.clone() }
 }
@@ -79,6 +81,7 @@ fn seat(rules: &[String], default: &str, principal: &Principal) -> (Seat, Princi
     let text = format!(
         "upstreams: {{ a: {{ url: http://127.0.0.1:1/mcp, classes: {{ read: [t0], write: [t1] }} }}, \
          b: {{ url: http://127.0.0.1:2/mcp, mode: read-only, classes: {{ read: [t0] }} }} }}\n\
+         routes: [ {{ name: default, path: /mcp }}, {{ name: other }} ]\n\
          access:\n  anonymous: {{ scopes: [] }}\n  default: {default}\n  rules: [ {} ]\n",
         rules.join(", ")
     );
@@ -135,6 +138,11 @@ proptest! {
                     let unknown = outcome(&seat, &principal, (method, &missing));
                     prop_assert_eq!(found, unknown, "{}", name);
                 }
+            }
+            for n in 0..2 {
+                let (plain, encoded) = (format!("{upstream}:r{n}"), format!("{upstream}:%72{n}"));
+                let allows = |uri: &str| decided(&seat.route, &principal.rights, &upstream.parse().unwrap(), uri) == Decision::Allow;
+                prop_assert!(allows(&plain) || !allows(&encoded), "{} evades a rule: {}", encoded, rules.join(" "));
             }
             let of_template = outcome(&seat, &principal, (Method::ResourcesRead, &format!("{upstream}t:7")));
             let listed = seat.view.list(ListKind::Templates).iter().any(|shown| shown.item.upstream.as_str() == upstream);

@@ -2,12 +2,15 @@
 //! required.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::{both, client, public};
+use crate::questions::state::first;
+use crate::questions::{EVERYTHING, ask};
 use crate::support::proxy::token_hash;
-use crate::support::{Ask, Client, Side, Upstream, Weir, eventually};
+use crate::support::{Ask, Client, Fake, Side, Upstream, Weir, eventually, json, resource};
 
 fn set_up(file: &Path, keys: &str) -> (Upstream, Weir) {
     let alpha = both("alpha", Side::Modern);
@@ -119,4 +122,66 @@ fn t124_where_lines_are_not_required_calls_go_on() {
     }
     eventually!(weir.metric("weir_audit_lost_total", &[]).is_some_and(|lost| lost >= 3.0));
     assert!(weir.log().contains("audit.lost"));
+}
+
+#[test]
+fn subscriptions_probes_and_retries_have_their_lines_too() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let file = folder.path().join("audit.jsonl");
+    let alpha = Fake::legacy()
+        .label("alpha")
+        .asking()
+        .with("resources", ["x:seen", "x:secret"].map(resource))
+        .subscribable()
+        .script("resources/read", |_request, wire| {
+            wire.result("{\"contents\":[{\"uri\":\"y:1\",\"text\":\"t\"}]}");
+        })
+        .start();
+    let access = format!(
+        "access:\n  tokens: [ {{ name: kim, hash: \"{}\", scopes: [\"mcp:admin\"] }} ]\n  \
+         rules: [ {{ name: none, match: {{ resource: \"x:secret\" }}, deny: true }} ]\n\
+         telemetry: {{ audit: {{ file: \"{}\" }} }}\n",
+        token_hash("k"),
+        file.display()
+    );
+    let mut weir = public().upstream("alpha", &alpha).section(&access).run();
+    let legacy = client(&weir, "2025-11-25", "k");
+    for uri in ["x:seen", "x:secret"] {
+        legacy.ask(Ask::new("resources/subscribe").params(&format!("{{\"uri\":\"{uri}\"}}")));
+    }
+    legacy.ask(Ask::new("resources/read").params("{\"uri\":\"y:1\"}"));
+    let modern = client(&weir, "2026-07-28", "k").capable(EVERYTHING);
+    let call = ask("alpha", "form", "m");
+    let (state, given) = first(&modern.ask(call.clone()));
+    assert!(!modern.ask(call.clone().again(&given, Some(&json::quote(&state)))).is_failure());
+    eventually!(lines(&file).len() == 5, "{:?}", lines(&file));
+    let mut all: Vec<String> = lines(&file)
+        .iter()
+        .map(|line| {
+            ["method", "name", "upstream", "decision", "outcome"]
+                .map(|key| line[key].as_str().unwrap_or("-").to_owned())
+                .join(" ")
+        })
+        .collect();
+    all.sort();
+    assert_eq!(
+        all,
+        [
+            "resources/read y:1 alpha allow result",
+            "resources/subscribe x:secret alpha hide unknown",
+            "resources/subscribe x:seen alpha allow result",
+            "tools/call alpha__ask alpha allow result",
+            "tools/call alpha__ask alpha allow resumed",
+        ]
+    );
+    first(&modern.ask(call));
+    weir.signal("INT");
+    weir.ends(Duration::from_secs(10)).expect("it ends");
+    assert_eq!(
+        lines(&file).len(),
+        6,
+        "a call that waits for answers has its line at the end: {}",
+        weir.log()
+    );
+    assert!(!weir.log().contains("audit.lost"), "{}", weir.log());
 }

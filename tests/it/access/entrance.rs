@@ -31,7 +31,9 @@ fn with_initialize_tokens() -> (Upstream, Weir) {
         "access:\n  initialize_token: true\n  tokens: [ {{ name: a, hash: \"{}\", scopes: [\"mcp:read\"] }} ]\n",
         token_hash("canary-token")
     );
-    let weir = public().upstream_with("alpha", &alpha, "classes: { read: [seen] }").section(&access).run();
+    let routes = "routes: [ { name: default, path: /mcp }, { name: other } ]\n";
+    let proxy = public().upstream_with("alpha", &alpha, "classes: { read: [seen] }");
+    let weir = proxy.section(&access).section(routes).run();
     (alpha, weir)
 }
 
@@ -56,6 +58,14 @@ fn a_legacy_client_may_send_its_token_in_initialize() {
     assert!(stream.is_stream() && stream.next(Duration::from_millis(50)).is_none());
     let other = Client::new(weir.address, Side::Legacy).token("wrong").with_session(&session);
     assert_eq!(other.ask(Ask::new("tools/list")).status(), 401, "a bad header is not made good by a session");
+    let modern = Client::new(weir.address, Side::Modern);
+    let borrowed = modern.ask(Ask::call("alpha__seen", "{}").header("mcp-session-id", &session));
+    assert_eq!(borrowed.status(), 401, "a session lends its holder to nothing but itself");
+    let again = initialize("1").replace(",\"token\":1", "");
+    let again = weir.post(again).header("mcp-session-id", &session).send();
+    assert_eq!(again.status(), 401, "whoever opens a session says who it is");
+    let elsewhere = Client::new(weir.address, Side::Legacy).at("/other").with_session(&session);
+    assert_eq!(elsewhere.ask(Ask::new("tools/list")).status(), 401, "a session is one of its route");
     assert_eq!(client.delete(), 204);
     assert_eq!(client.ask(Ask::new("tools/list")).status(), 401, "with the session goes its holder");
     for bad in ["\"wrong\"", "\"\"", "5", "null", "[\"canary-token\"]"] {

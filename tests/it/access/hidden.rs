@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{REVISIONS, both, client, public};
 use crate::support::proxy::token_hash;
-use crate::support::{Ask, Client, Side, Upstream, Weir, json as text};
+use crate::support::{Ask, Client, Side, Upstream, Weir, eventually, json as text};
 
 const RULES: &str = "  rules:\n\
     \x20   - { name: t, match: { tool: secret }, require: { groups_any: [inner] } }\n\
@@ -134,5 +134,125 @@ fn t038_names_that_only_look_alike_are_unknown() {
     ] {
         let answer = client.call(name, "{}");
         assert_eq!((answer.status(), answer.code()), (200, -32602), "{name:?}");
+    }
+}
+
+#[test]
+fn other_spellings_of_a_uri_evade_no_rule() {
+    for upstream in [Side::Legacy, Side::Modern] {
+        let alpha = both("alpha", upstream);
+        let hash = token_hash("reader");
+        let access = format!(
+            "access:\n  tokens: [ {{ name: reader, hash: \"{hash}\", scopes: [\"mcp:read\"] }} ]\n  rules:\n\
+             \x20   - {{ match: {{ resource: \"note://private/*\" }}, deny: true }}\n\
+             \x20   - {{ match: {{ resource: \"file:///keys/*\" }}, require: {{ scopes_all: [keys] }} }}\n\
+             \x20   - {{ match: {{ kind: template, resource: \"secret:*\" }}, deny: true }}\n"
+        );
+        let weir = public().upstream("alpha", &alpha).section(&access).run();
+        for revision in REVISIONS {
+            let client = client(&weir, revision, "reader");
+            let read = |uri: &str| {
+                client.ask(Ask::new("resources/read").params(&format!("{{\"uri\":{}}}", text::quote(uri))))
+            };
+            let before = alpha.seen("resources/read").len();
+            for uri in [
+                "NOTE://private/a",
+                "note://%70rivate/a",
+                "note://private/%2e/a",
+                "note://private/a\n",
+                " note://private/a",
+                "file:///open/../keys/k",
+                "file:///open/%2E%2e/keys/k",
+                "secret:7",
+                "SECRET:7",
+            ] {
+                assert!(read(uri).body().contains("\"error\""), "{revision}: {uri}");
+            }
+            assert_eq!(
+                alpha.seen("resources/read").len(),
+                before,
+                "{revision}: nothing reaches the upstream"
+            );
+            read("note://open/a");
+            assert_eq!(
+                alpha.seen("resources/read").len(),
+                before + 1,
+                "{revision}: what no rule is about does"
+            );
+        }
+    }
+}
+
+#[test]
+fn c088_what_completes_or_reads_by_a_template_needs_its_scopes() {
+    let alpha = both("alpha", Side::Modern);
+    let hash = token_hash("reader");
+    let access = format!(
+        "access:\n  tokens: [ {{ name: reader, hash: \"{hash}\", scopes: [\"mcp:read\"] }} ]\n  rules:\n\
+         \x20   - {{ match: {{ resource: \"secret:*\" }}, require: {{ scopes_all: [team] }} }}\n"
+    );
+    let weir = public().upstream("alpha", &alpha).section(&access).run();
+    for revision in REVISIONS.into_iter().skip(1) {
+        let client = client(&weir, revision, "reader");
+        let completes = complete("{\"type\":\"ref/resource\",\"uri\":\"secret:{id}\"}");
+        for (method, params) in
+            [("completion/complete", completes.as_str()), ("resources/read", "{\"uri\":\"secret:7\"}")]
+        {
+            let answer = client.ask(Ask::new(method).params(params));
+            let challenge = answer.header("www-authenticate").unwrap_or_default();
+            assert!(answer.status() == 403 && challenge.contains("scope=\"team\""), "{revision}: {method}");
+        }
+    }
+}
+
+#[test]
+fn c088_who_takes_event_streams_alone_gets_the_status_too() {
+    let alpha = both("alpha", Side::Modern);
+    let hash = token_hash("reader");
+    let access =
+        format!("access:\n  tokens: [ {{ name: reader, hash: \"{hash}\", scopes: [\"mcp:read\"] }} ]\n");
+    let weir = public().upstream_with("alpha", &alpha, "classes: { read: [seen] }").section(&access).run();
+    for revision in REVISIONS.into_iter().skip(1) {
+        let client = client(&weir, revision, "reader");
+        let asked = |name: &str| client.start(Ask::call(name, "{}").header("accept", "text/event-stream"));
+        let refused = asked("alpha__secret");
+        assert_eq!(refused.status(), 403, "{revision}");
+        assert!(refused.header("www-authenticate").is_some(), "{revision}");
+        assert!(asked("alpha__seen").is_stream(), "{revision}: what is said is said as a stream");
+        assert!(asked("alpha__nosuch").is_stream(), "{revision}");
+    }
+}
+
+#[test]
+fn t116_a_subscription_ends_with_the_right_to_read() {
+    for upstream in [Side::Legacy, Side::Modern] {
+        let alpha = both("alpha", upstream);
+        let entry = |token: &str, scopes: &str| {
+            format!("{{ name: kim, hash: \"{}\", scopes: [{scopes}] }}", token_hash(token))
+        };
+        let access = format!(
+            "access:\n  tokens: [ {}, {} ]\n  rules: [ {{ match: {{ resource: \"x:seen\" }}, require: {{ scopes_all: [x] }} }} ]\n",
+            entry("more", "\"mcp:read\", x"),
+            entry("less", "\"mcp:read\"")
+        );
+        let weir = public().upstream("alpha", &alpha).section(&access).run();
+        let more = client(&weir, "2025-11-25", "more");
+        let session = more.session().expect("a session").to_owned();
+        let mut stream = more.listen();
+        for uri in ["x:seen", "x:secret"] {
+            more.ask(Ask::new("resources/subscribe").params(&format!("{{\"uri\":\"{uri}\"}}"))).result();
+            eventually!(alpha.subscriptions(uri) == 1);
+        }
+        // A stream that was opened anew for more resources may have missed something.
+        stream.until_quiet(std::time::Duration::from_millis(300));
+        let mut told = |uri: &str| {
+            alpha.update(uri);
+            let news = stream.until_quiet(std::time::Duration::from_millis(300));
+            news.iter().filter(|one| one.method() == "notifications/resources/updated").count()
+        };
+        assert_eq!((told("x:seen"), told("x:secret")), (1, 1));
+        let less = Client::new(weir.address, Side::Legacy).token("less").with_session(&session);
+        less.ask(Ask::new("ping")).result();
+        assert_eq!((told("x:seen"), told("x:secret")), (0, 1), "the session may not read it any more");
     }
 }

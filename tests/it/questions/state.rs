@@ -25,7 +25,7 @@ fn with_tokens(upstream: Side) -> (Upstream, Weir, [Client; 2]) {
 }
 
 /// The state of a first answer, as text, and the answers to its questions.
-pub(super) fn first(answer: &Answer) -> (String, String) {
+pub(crate) fn first(answer: &Answer) -> (String, String) {
     let (questions, state) = asks(answer, 0).unwrap_or_else(|| panic!("no questions: {answer:?}"));
     let given: Vec<String> =
         questions.iter().map(|q| format!("{}:{}", json::quote(&q.key), q.accept())).collect();

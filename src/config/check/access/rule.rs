@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use globset::GlobSet;
 
-use super::scope;
+use super::voucher::Vouchers;
+use super::{Scene, scope};
 use crate::config::check::pattern;
-use crate::config::check::upstream::Known;
 use crate::config::file::{self, At, Field, Texts};
 use crate::config::model::{Class, Effect, Match, Require, Rule};
 use crate::config::problem::{Findings, Place};
@@ -17,16 +17,16 @@ use crate::protocol::ListKind;
 /// Reads a list of rules. A rule without a name is called by its place.
 pub(super) fn rules(
     field: &Field<Vec<At<file::Rule>>>,
-    upstreams: &[Known],
+    around: (Scene<'_>, &Vouchers),
     findings: &Findings,
 ) -> Vec<Arc<Rule>> {
     let list = field.written().map(|at| at.value.as_slice()).unwrap_or_default();
-    let rules: Vec<Arc<Rule>> = list.iter().map(|at| Arc::new(rule(at, upstreams, findings))).collect();
+    let rules: Vec<Arc<Rule>> = list.iter().map(|at| Arc::new(rule(at, around, findings))).collect();
     warn_of_unreachable(list, &rules, findings);
     rules
 }
 
-fn rule(at: &At<file::Rule>, upstreams: &[Known], findings: &Findings) -> Rule {
+fn rule(at: &At<file::Rule>, (scene, vouchers): (Scene<'_>, &Vouchers), findings: &Findings) -> Rule {
     let block = &at.value;
     let name = block.name.written().map_or_else(|| at.place.key.clone(), |at| at.value.clone());
     let denies = block.deny.written().is_some_and(|at| at.value);
@@ -36,23 +36,29 @@ fn rule(at: &At<file::Rule>, upstreams: &[Known], findings: &Findings) -> Rule {
         }
         Effect::Deny
     } else {
-        Effect::Require(require(block, findings))
+        if block.require.is_absent() && block.when.is_absent() {
+            let text = "neither denies nor requires anything, so whoever has a credential may; \"require: {}\" says \
+                        that this is meant";
+            findings.warning(&at.place, text);
+        }
+        Effect::Require(require(block, vouchers, findings))
     };
-    Rule { name, matches: matches(&block.matches, upstreams, findings), effect }
+    Rule { name, matches: matches(&block.matches, scene, findings), effect }
 }
 
-fn require(block: &file::Rule, findings: &Findings) -> Require {
+fn require(block: &file::Rule, vouchers: &Vouchers, findings: &Findings) -> Require {
     let none = file::Require::default();
     let needs = block.require.written().map_or(&none, |at| &at.value);
     let list = |field: &Field<Vec<At<String>>>| -> Vec<String> {
         let list = field.written().map(|at| at.value.as_slice()).unwrap_or_default();
         list.iter().map(|at| at.value.clone()).collect()
     };
-    for field in [&needs.scopes_any, &needs.groups_any, &needs.subjects] {
+    for field in [&needs.scopes_all, &needs.scopes_any, &needs.groups_any, &needs.subjects] {
         if let Some(at) = field.written().filter(|at| at.value.is_empty()) {
-            findings.error(&at.place, "an empty list lets nobody in; leave the key out, or name something");
+            findings.error(&at.place, "the list is empty; leave the key out, or name something");
         }
     }
+    let subjects = needs.subjects.written().map(|at| at.value.as_slice()).unwrap_or_default();
     let scopes = |field: &Field<Vec<At<String>>>| {
         let list = field.written().map(|at| at.value.as_slice()).unwrap_or_default();
         list.iter().filter_map(|at| scope::one(at, findings)).collect()
@@ -61,13 +67,13 @@ fn require(block: &file::Rule, findings: &Findings) -> Require {
         scopes_all: scopes(&needs.scopes_all),
         scopes_any: scopes(&needs.scopes_any),
         groups_any: list(&needs.groups_any).iter().map(|group| group.as_str().into()).collect(),
-        subjects: list(&needs.subjects),
+        subjects: subjects.iter().filter_map(|at| vouchers.subject(at, findings)).collect(),
         hides: block.on_denied.written().is_some_and(|at| matches!(at.value, file::OnDenied::Hide)),
         message: block.message.written().map(|at| at.value.clone()),
     }
 }
 
-fn matches(field: &Field<file::Match>, upstreams: &[Known], findings: &Findings) -> Match {
+fn matches(field: &Field<file::Match>, scene: Scene<'_>, findings: &Findings) -> Match {
     let Some(block) = field.written().map(|at| &at.value) else { return Match::default() };
     let named = [
         (ListKind::Tools, &block.tool),
@@ -84,17 +90,46 @@ fn matches(field: &Field<file::Match>, upstreams: &[Known], findings: &Findings)
     }
     let upstream = globs(&block.upstream, findings);
     if let (Some(globs), Some(place)) = (&upstream, block.upstream.place())
-        && !upstreams.iter().any(|known| globs.is_match(known.name.as_str()))
+        && !scene.upstreams.iter().any(|known| globs.is_match(known.name.as_str()))
     {
-        let names: Vec<&str> = upstreams.iter().map(|known| known.name.as_str()).collect();
+        let names: Vec<&str> = scene.upstreams.iter().map(|known| known.name.as_str()).collect();
         findings.warning(place, &format!("no upstream has such a name; there are {}", names.join(", ")));
     }
-    Match {
-        routes: texts(&block.route).map(|list| list.iter().filter_map(|at| route(at, findings)).collect()),
+    let matches = Match {
+        routes: texts(&block.route)
+            .map(|list| list.iter().filter_map(|at| route(at, scene.routes, findings)).collect()),
         upstream,
         kinds: kinds(&block.kind),
         names: (!names.is_empty()).then_some(names),
         classes: classes(&block.class),
+    };
+    warn_of_nothing(block, &matches, findings);
+    matches
+}
+
+/// A rule that can be about nothing is a mistake that nobody notices: empty lists, and a kind beside a name of another.
+fn warn_of_nothing(block: &file::Match, matches: &Match, findings: &Findings) {
+    let is_empty = [
+        (block.route.place(), texts(&block.route).map(|list| list.len())),
+        (block.upstream.place(), texts(&block.upstream).map(|list| list.len())),
+        (block.tool.place(), texts(&block.tool).map(|list| list.len())),
+        (block.prompt.place(), texts(&block.prompt).map(|list| list.len())),
+        (block.resource.place(), texts(&block.resource).map(|list| list.len())),
+        (block.kind.place(), matches.kinds.as_ref().map(Vec::len)),
+        (block.class.place(), matches.classes.as_ref().map(Vec::len)),
+    ];
+    for (place, length) in is_empty {
+        if let (Some(place), Some(0)) = (place, length) {
+            findings.error(place, "the list is empty, so the rule is about nothing; leave the key out");
+        }
+    }
+    let Some(place) = block.kind.place() else { return };
+    let (Some(kinds), Some(names)) = (&matches.kinds, &matches.names) else { return };
+    if !kinds.is_empty() && !names.iter().any(|(kind, _)| kinds.contains(kind)) {
+        findings.error(
+            place,
+            "no item is of this kind and has a name of the other kind; the rule is about nothing",
+        );
     }
 }
 
@@ -118,7 +153,12 @@ fn globs(field: &Field<Texts>, findings: &Findings) -> Option<GlobSet> {
     Some(pattern::set(&Field::Written(At { place, template: None, value }), findings))
 }
 
-fn route(at: &At<String>, findings: &Findings) -> Option<RouteName> {
+fn route(at: &At<String>, known: &[String], findings: &Findings) -> Option<RouteName> {
+    if !known.contains(&at.value) {
+        let text = format!("{} is not a route; accepted: {}", at.shown(), known.join(", "));
+        findings.error(&at.place, &text);
+        return None;
+    }
     RouteName::from_str(&at.value)
         .inspect_err(|error| findings.error(&at.place, &format!("{} is not a name: {error}", at.shown())))
         .ok()
