@@ -1,6 +1,7 @@
 //! Fixtures: the gateway, the servers behind it, the clients before it. They assert nothing about the gateway except
 //! that its messages fit the official schemas.
 
+pub(crate) mod canary;
 pub(crate) mod client;
 pub(crate) mod eventually;
 pub(crate) mod exchange;

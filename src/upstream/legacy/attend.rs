@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -23,6 +24,10 @@ use crate::upstream::chores::Chore;
 use crate::upstream::conversation::Told;
 use crate::upstream::fault::Fault;
 use crate::upstream::wishes::Party;
+
+/// How long a standing stream outlives the last wish: calls in a row share one, and what their upstream says is not
+/// said on a stream that is just being closed.
+const LINGER: Duration = Duration::from_secs(1);
 
 /// Attends to all parties, for as long as the caller wants.
 pub(in crate::upstream) async fn attend(peer: Arc<Peer>) {
@@ -63,10 +68,18 @@ async fn party_of(peer: &Arc<Peer>, party: Arc<Party>) -> Key {
     party.key().clone()
 }
 
+/// Ends when it has wanted nothing for a while.
 async fn unwanted(party: &Party) {
     let mut turned = party.turned();
-    while party.is_wanted() {
-        if turned.changed().await.is_err() {
+    loop {
+        turned.borrow_and_update();
+        let turned = if party.is_wanted() {
+            turned.changed().await
+        } else {
+            let Ok(turned) = tokio::time::timeout(LINGER, turned.changed()).await else { return };
+            turned
+        };
+        if turned.is_err() {
             return;
         }
     }

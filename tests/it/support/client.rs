@@ -19,7 +19,7 @@ pub(crate) use conversation::{Question, Reaction, asks, question_of};
 use line::Line;
 
 use super::exchange::Exchange;
-use super::{Side, json};
+use super::{Side, canary, json};
 
 /// A client of one era.
 #[derive(Debug)]
@@ -74,6 +74,7 @@ impl Client {
 
     /// A bearer token on every request.
     pub(crate) fn token(mut self, token: &str) -> Self {
+        canary::keep(token);
         self.token = Some(token.to_owned());
         self
     }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::line::Line;
 use crate::support::exchange::{Events, PATIENCE, Response};
 use crate::support::http::Head;
-use crate::support::{json, schema, sse};
+use crate::support::{canary, json, schema, sse};
 
 /// One message, as its exact text.
 #[derive(Debug, Clone)]
@@ -167,6 +167,7 @@ impl Running {
         loop {
             match self.next(PATIENCE) {
                 Some(message) if message.answers() => {
+                    canary::check("an answer", &message.text);
                     return Answer { head: self.head, before, message: Some(message) };
                 }
                 Some(message) => {
