@@ -16,10 +16,10 @@ mod tree;
 
 pub use environment::{Environment, Process};
 pub use model::{
-    Access, Admin, Algorithm, Allowed, Audit, Builtin, Class, Classes, Concurrency, Config, Credential,
-    DefaultDecision, Drain, Effect, Guard, Issuer, KeySource, Kind, Listen, ListenLimits, LogFormat, Match,
-    Notify, PageSize, ParkLimits, Policy, Require, Route, Rule, ScopeWords, Sessions, Sharing, Telemetry,
-    Timeouts, Token, ToolFilter, Transport, Upstream, UpstreamLimits,
+    Access, Admin, Algorithm, Allowed, Audit, Builtin, ChildCommand, Class, Classes, Concurrency, Config,
+    Credential, DefaultDecision, Drain, Effect, Guard, Issuer, KeySource, Kind, Listen, ListenLimits,
+    LogFormat, Match, Notify, PageSize, ParkLimits, Policy, Require, Route, Rule, ScopeWords, Sessions,
+    Sharing, Telemetry, Timeouts, Token, ToolFilter, Transport, Upstream, UpstreamLimits,
 };
 pub use problem::{Problem, Problems, Severity};
 pub use read::{Loaded, URL_NAME, demonstration, for_url, load, overridden, read_text, schema};

@@ -10,7 +10,8 @@
 //!
 //! Invariants: an upstream is never waited for except by its own calls. A call is sent at most twice, by the rules
 //! in `fault.rs`. Dropping a reply cancels the call. What clients send to Weir does not reach an upstream unless a
-//! call carries it: requests are built from nothing (`http.rs`).
+//! call carries it: requests are built from nothing (`http.rs`). Children
+//! (`stdio.rs`) are spoken to as if over HTTP (`wire.rs`).
 
 mod announce;
 mod backoff;
@@ -35,7 +36,9 @@ mod peer;
 mod reading;
 mod set;
 mod status;
+mod stdio;
 mod way;
+mod wire;
 mod wishes;
 
 pub use link::Link;

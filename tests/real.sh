@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# real.sh [CLIENT[:MODE]...]   puts one weir in front of seven real servers, of both eras and the oldest transport, on four SDKs, and lets
+# real.sh [CLIENT[:MODE]...]   puts one weir in front of ten real servers, of both eras, the oldest transport and three children, on four SDKs, and lets
 #   real clients list and call through it; then the commands `weir list` and `weir call`. Without arguments: all clients.
 # Env: WEIR     the binary (default: the newer of target/debug/weir and target/release/weir)
 #      KIT_DIR  folder for installed tools (default .kit); logs and answers go to its folder real-results
@@ -11,6 +11,7 @@ clients=("$@")
   ts-sdk1 ts-client2:legacy ts-client2:auto ts-client2:modern inspector py-mcp1:sse ts-sdk1:sse rmcp:auto rmcp:legacy rmcp:modern)
 upstreams=(everything:everything-http fast:fastmcp4-http mcp2:mcp2-http mcp1:mcp1-http rmcp:rmcp-http
   old-everything:everything-sse old-mcp1:mcp1-sse)   # name:start script
+children=(child-everything:everything-stdio child-mcp2:mcp2-stdio child-mcp1:mcp1-stdio)   # weir starts these itself
 calls=( # published name, arguments, expected text
   everything__echo '{"message":"hi"}' 'Echo: hi'
   fast__add '{"a":20,"b":3}' 23
@@ -20,6 +21,9 @@ calls=( # published name, arguments, expected text
   rmcp__echo '{"text":"rust"}' rust
   old-everything__echo '{"message":"old"}' 'Echo: old'
   old-mcp1__add '{"a":40,"b":2}' 42
+  child-everything__echo '{"message":"child"}' 'Echo: child'
+  child-mcp2__echo '{"text":"pipe"}' pipe
+  child-mcp1__add '{"a":39,"b":3}' 42
 )
 out="$KIT_DIR/real-results"; rm -rf "$out"; mkdir -p "$out"
 weir=$(find_weir) || exit 2
@@ -40,6 +44,12 @@ for i in "${!upstreams[@]}"; do
   wait_port "${running[i]}" "${ports[i]}" 60 || give_up "upstream $name did not start" "$out/upstream-$name.log"
   "$kit/clients/run.sh" "$KIT_DIR" py-mcp1 "http://127.0.0.1:${ports[i]}/${paths[i]}" ${bare[i]} >"$out/bare-$name.json" 2>"$out/bare-$name.err" \
     || give_up "upstream $name does not answer without weir" "$out/bare-$name.json"
+done
+
+for child in "${children[@]}"; do
+  printf '  %s: { command: ["%s", "%s"], required: true }\n' "${child%%:*}" "$kit/upstreams/${child##*:}.sh" "$KIT_DIR" >>"$out/routes.yaml"
+  # A child offers what the same server offers over HTTP; server-everything less, to who can be asked nothing.
+  name=${child%%:*}; [ "$name" = child-everything ] || cp "$out/bare-${name#child-}.json" "$out/bare-$name.json"
 done
 
 start "$out/weir.log" "$weir" serve --config "$out/routes.yaml" --listen "127.0.0.1:$listen" --admin "127.0.0.1:$admin"; gateway=$started

@@ -69,6 +69,7 @@ fn row(snapshot: &Snapshot, upstream: &Upstream, status: Option<&Status>) -> Val
 fn kind(kind: &Kind) -> &'static str {
     match kind {
         Kind::Http { .. } => "http",
+        Kind::Child(_) => "stdio",
         Kind::Builtin(_) => "builtin",
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn check(whole: At<File>, path: Option<&Path>, findings: &Findings) -
         let place = Place { key: "upstreams".to_owned(), ..whole.place };
         findings.error(&place, "this key is missing; it names the upstreams");
     }
-    let upstreams = upstream::upstreams(file.upstreams.or_default(), &names, findings);
+    let upstreams = upstream::upstreams(file.upstreams.or_default(), (&names, folder), findings);
     let names_of_routes = route::names(&file.routes);
     let scene = access::Scene { upstreams: &upstreams, routes: &names_of_routes };
     let understood = access::access(file.access, &listen, (scene, folder), findings);
@@ -72,10 +72,10 @@ fn warn_of_sessions(upstreams: &[Known], findings: &Findings) {
         upstreams.iter().filter_map(|known| Some((&known.place, known.upstream.as_ref()?)))
     {
         match (&upstream.kind, upstream.sessions) {
-            (Kind::Http { .. }, Sharing::Client | Sharing::Principal) => {
+            (Kind::Http { .. } | Kind::Child(_), Sharing::Client | Sharing::Principal) => {
                 findings.warning(&place.member("sessions"), text);
             }
-            (Kind::Http { .. }, Sharing::Shared) | (Kind::Builtin(_), _) => {}
+            (Kind::Http { .. } | Kind::Child(_), Sharing::Shared) | (Kind::Builtin(_), _) => {}
         }
     }
 }

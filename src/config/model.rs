@@ -225,8 +225,30 @@ pub enum Kind {
         /// Its endpoint.
         url: Uri,
     },
+    /// A server that is started as a child process.
+    Child(ChildCommand),
     /// A demonstration upstream inside Weir.
     Builtin(Builtin),
+}
+
+/// How a child process is started.
+#[derive(Clone)]
+pub struct ChildCommand {
+    /// The program and its arguments.
+    pub words: Vec<String>,
+    /// Its environment, beside what every child has.
+    pub environment: Vec<(String, SecretString)>,
+    /// Its working folder.
+    pub folder: PathBuf,
+    /// Most of them at once.
+    pub processes: usize,
+}
+
+/// The program alone: an argument may be a secret.
+impl fmt::Debug for ChildCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ChildCommand").field(&self.words.first()).finish()
+    }
 }
 
 /// Without the query of the address, which may be a secret.
@@ -240,6 +262,7 @@ impl fmt::Debug for Kind {
                 url.authority().map(Authority::as_str).unwrap_or_default(),
                 url.path()
             ),
+            Self::Child(command) => f.debug_tuple("Child").field(command).finish(),
             Self::Builtin(builtin) => f.debug_tuple("Builtin").field(builtin).finish(),
         }
     }

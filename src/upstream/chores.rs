@@ -11,7 +11,8 @@ use http::HeaderMap;
 use tokio::sync::{Semaphore, mpsc};
 
 use super::fault::Fault;
-use super::http::{Destination, Http};
+use super::http::Destination;
+use super::wire::Wire;
 use crate::task::TaskGroup;
 
 /// So many may wait.
@@ -36,9 +37,9 @@ pub(super) struct Chores(mpsc::Sender<Chore>);
 
 impl Chores {
     /// Starts the task that empties the queue.
-    pub(super) fn start(http: Arc<Http>, tasks: &TaskGroup) -> Self {
+    pub(super) fn start(wire: Arc<Wire>, tasks: &TaskGroup) -> Self {
         let (sender, queue) = mpsc::channel(QUEUE);
-        tasks.spawn_until_cancelled("chores", empty(queue, http, tasks.clone()));
+        tasks.spawn_until_cancelled("chores", empty(queue, wire, tasks.clone()));
         Self(sender)
     }
 
@@ -52,24 +53,24 @@ impl Chores {
     }
 }
 
-async fn empty(mut queue: mpsc::Receiver<Chore>, http: Arc<Http>, tasks: TaskGroup) {
+async fn empty(mut queue: mpsc::Receiver<Chore>, wire: Arc<Wire>, tasks: TaskGroup) {
     let slots = Arc::new(Semaphore::new(AT_ONCE));
     while let Some(chore) = queue.recv().await {
         let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-        let http = Arc::clone(&http);
+        let wire = Arc::clone(&wire);
         tasks.spawn_until_cancelled("chore", async move {
-            done(&http, chore).await;
+            done(&wire, chore).await;
             drop(slot);
         });
     }
 }
 
 /// Does one thing, within its time; what the upstream makes of it is its business.
-pub(super) async fn done(http: &Http, chore: Chore) {
+pub(super) async fn done(wire: &Wire, chore: Chore) {
     let sent = async {
         let mut answered = match chore {
-            Chore::Post(to, body) => http.post(to, body).await?,
-            Chore::Delete(head) => http.delete(head).await?,
+            Chore::Post(to, body) => wire.post(to, body).await?,
+            Chore::Delete(head) => wire.delete(head).await?,
         };
         answered.body.finish().await;
         Ok::<u16, Fault>(answered.status)

@@ -9,13 +9,15 @@
 //! | a result or -32022 that lists a modern revision; -32020; -32021 | modern |
 //! | the same with older revisions only; any other answer; silence | `initialize`, without a version header |
 //!
+//! A child (`stdio.rs`) that dies of the question is greeted with `initialize` and not asked it again.
+//!
 //! Where all of that is answered with 400, 404 or 405, a GET looks for HTTP+SSE of 2024-11-05. `transport` leaves out
 //! what the operator knows better. Where `initialize` is refused with 400 or an error, older revisions follow, four attempts in all. Whatever older
 //! revision the upstream settles on is spoken. This is the only file of the upstream side that names an era.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::capabilities::{LISTING_CAPABILITIES, listing};
 use super::conversation::Told;
 use super::fault::Fault;
 use super::legacy::{self, Carriage, Opened, Refused};
@@ -65,6 +67,10 @@ pub(super) async fn settle(way: &Way) -> Result<Settled, Fault> {
         },
         None if way.upstream.transport == Transport::Sse => greet(way, None).await,
         None => match discover(way, Revision::NEWEST).await {
+            // A child that dies of a question that it does not know is asked what it does.
+            (_, Decision::Down(fault)) if way.wire.is_stdio() && fault.reason == Reason::Ended => {
+                greet(way, None).await
+            }
             (_, Decision::Down(fault)) => Err(fault),
             (_, Decision::Legacy) => greet(way, None).await,
             (leg, Decision::Modern(said)) => Ok(modern(leg, said)),
@@ -79,7 +85,9 @@ async fn discover(way: &Way, revision: Revision) -> (Leg, Decision) {
     let mut decision = Decision::Legacy;
     // An error that only a modern server gives says nothing of its offer, so it is asked once more.
     for _ in 0..2 {
-        let told = tokio::time::timeout(silence, leg.ask(Method::Discover, "{}", LISTING_CAPABILITIES)).await;
+        let told =
+            tokio::time::timeout(silence, leg.ask(Method::Discover, "{}", &way.listing(&BTreeMap::new())))
+                .await;
         let told = told.unwrap_or_else(|_elapsed| Err(Fault::sent(Reason::TimedOut)));
         decision = match (decide(told, |error| leg.refuses_credential(error)), decision) {
             (Decision::Legacy, Decision::Modern(said)) => Decision::Modern(said),
@@ -153,6 +161,9 @@ fn modern(leg: Leg, said: Option<Said>) -> Settled {
 
 /// Opens the first session of an upstream of the old era, in the ways that it may be spoken to.
 async fn greet(way: &Way, pinned: Option<Revision>) -> Result<Settled, Fault> {
+    if way.wire.is_stdio() {
+        return greet_by(way, pinned, Carriage::Posts).await;
+    }
     let fault = match way.upstream.transport {
         Transport::Sse => return greet_by(way, pinned, Carriage::Line).await,
         Transport::StreamableHttp => return greet_by(way, pinned, Carriage::Posts).await,
@@ -165,12 +176,13 @@ async fn greet(way: &Way, pinned: Option<Revision>) -> Result<Settled, Fault> {
 }
 
 async fn greet_by(way: &Way, pinned: Option<Revision>, carriage: Carriage) -> Result<Settled, Fault> {
+    let capabilities = way.listing(&BTreeMap::new());
     let mut tried = Vec::with_capacity(MOST_ATTEMPTS);
     let mut next = Some(pinned.unwrap_or(Revision::NEWEST_LEGACY));
     let mut last = Fault::unsent(Reason::NotMcp);
     while let Some(revision) = next.filter(|_| tried.len() < MOST_ATTEMPTS) {
         tried.push(revision);
-        let opening = Box::pin(legacy::open(way, revision, LISTING_CAPABILITIES, carriage));
+        let opening = Box::pin(legacy::open(way, revision, &capabilities, carriage));
         let opened = tokio::time::timeout(way.upstream.timeout.call, opening).await;
         match opened.unwrap_or(Err(Refused::Fault(Fault::unsent(Reason::TimedOut)))) {
             Ok(opened) => return Ok(Settled::Legacy(Box::new(with_extensions(way, opened, carriage).await))),
@@ -187,17 +199,21 @@ async fn greet_by(way: &Way, pinned: Option<Revision>, carriage: Carriage) -> Re
 /// The first session again with the extensions of the upstream declared, which may list other things then; as it was
 /// where there are none, or where the upstream does not open another one.
 async fn with_extensions(way: &Way, first: Opened, carriage: Carriage) -> Opened {
-    if first.offer.extensions.is_empty() {
+    if first.offer.extensions.is_empty() || way.wire.is_shared_child() {
         return first;
     }
-    let capabilities = listing(&first.offer.extensions);
+    let capabilities = way.listing(&first.offer.extensions);
     let opening = Box::pin(legacy::open(way, first.revision, &capabilities, carriage));
     match tokio::time::timeout(way.upstream.timeout.call, opening).await {
         Ok(Ok(second)) if second.revision == first.revision => {
-            first.session.give_back(&way.http).await;
+            first.session.give_back(&way.wire).await;
             second
         }
-        Ok(Ok(_) | Err(_)) | Err(_) => first,
+        Ok(Ok(second)) => {
+            second.session.give_back(&way.wire).await;
+            first
+        }
+        Ok(Err(_)) | Err(_) => first,
     }
 }
 

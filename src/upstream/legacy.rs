@@ -34,7 +34,7 @@ use crate::protocol::{
 };
 
 pub(super) use attend::attend;
-pub(super) use handshake::{Carriage, Opened, Refused, open};
+pub(super) use handshake::{Carriage, Opened, Refused, open, reply_to_question};
 use outstanding::Outstanding;
 pub(super) use pool::{Key, Lease, Pool};
 pub(super) use session::Session;
@@ -153,7 +153,8 @@ impl Peer {
 
     async fn converse(&self, talk: &Conversation<'_>, lease: &Lease, body: String) -> Result<Told, Miss> {
         // A session that everybody shares can ask nobody.
-        let abilities = talk.abilities().filter(|_| *lease.key() != Key::Shared);
+        let abilities =
+            talk.abilities().filter(|_| *lease.key() != Key::Shared && !self.way.wire.is_shared_child());
         let beside = Beside {
             question: &|asked| self.pool.desk(lease.session()).take(&asked, abilities),
             updated: &|params| self.updated(lease.key(), params),
@@ -166,7 +167,7 @@ impl Peer {
             let hearing = Box::pin(talk.hear(&mut messages, beside));
             return self.posted(talk, lease, (to, body), hearing).await;
         }
-        let answered = self.way.http.post(to, body).await?;
+        let answered = self.way.wire.post(to, body).await?;
         if !answered.is_success() {
             return self.refused(talk, lease, answered).await;
         }
@@ -196,8 +197,8 @@ impl Peer {
         (to, body): (Destination, String),
         mut hearing: impl Future<Output = Result<Option<Told>, Fault>> + Unpin,
     ) -> Result<Told, Miss> {
-        let http = Arc::clone(&self.way.http);
-        let mut posting = Box::pin(async move { http.post(to, body).await });
+        let wire = Arc::clone(&self.way.wire);
+        let mut posting = Box::pin(async move { wire.post(to, body).await });
         let told = tokio::select! {
             told = &mut hearing => {
                 self.way.tasks.spawn_until_cancelled("end of a post", async move {
@@ -233,7 +234,7 @@ impl Peer {
             tokio::time::sleep(point.retry.unwrap_or(RETRY).max(LEAST_RETRY)).await;
             let mut head = lease.session().head();
             head.insert(HeaderName::from_static(headers::LAST_EVENT_ID), last.clone());
-            match self.way.http.get(head).await {
+            match self.way.wire.get(head).await {
                 Ok(answered) if answered.is_success() && answered.form == Form::Events => {
                     return Ok(Messages::of(answered)?.resumed(point));
                 }
@@ -257,7 +258,7 @@ impl Peer {
         }
         let text = match answered.form {
             Form::Json => answered.body.whole().await.unwrap_or_default(),
-            Form::Events | Form::Other => Bytes::new(),
+            Form::Events | Form::Lines | Form::Other => Bytes::new(),
         };
         let (own, error) = match read(&text) {
             Ok(Incoming::Error { id, error }) if talk.is_answer(id.as_ref(), true) => {
@@ -271,7 +272,8 @@ impl Peer {
             400 => !own,
             _ => false,
         };
-        if is_lost && lease.session().can_be_lost() {
+        // Of a child it is certain.
+        if is_lost && (lease.session().can_be_lost() || self.way.wire.is_stdio()) {
             self.pool.lose(lease);
             return Err(Miss { fault, cure: Cure::Resend });
         }

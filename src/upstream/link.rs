@@ -19,6 +19,7 @@ use super::builtin::Demonstration;
 use super::metrics::Metrics;
 use super::peer::TaskNews;
 use super::status::Status;
+use super::wire::Wire;
 use super::wishes::{Said, Want, Watching};
 use crate::exchange::{Call, Caller, Failure, Reason, Reply, SessionKey};
 
@@ -34,13 +35,13 @@ pub struct Link {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    Remote(Arc<Shared>, Metrics),
+    Remote(Arc<Shared>, Arc<Wire>, Metrics),
     Builtin(Arc<Demonstration>, Timestamp),
 }
 
 impl Link {
-    pub(super) fn remote(shared: Arc<Shared>, metrics: Metrics) -> Self {
-        Self { kind: Kind::Remote(shared, metrics) }
+    pub(super) fn remote(shared: Arc<Shared>, wire: Arc<Wire>, metrics: Metrics) -> Self {
+        Self { kind: Kind::Remote(shared, wire, metrics) }
     }
 
     pub(super) fn builtin(demonstration: Arc<Demonstration>) -> Self {
@@ -52,7 +53,7 @@ impl Link {
     pub fn call(&self, call: Call) -> Reply {
         match &self.kind {
             Kind::Builtin(demonstration, _) => demonstration.call(call),
-            Kind::Remote(shared, metrics) => calling::start(shared, metrics, call),
+            Kind::Remote(shared, _, metrics) => calling::start(shared, metrics, call),
         }
     }
 
@@ -60,14 +61,14 @@ impl Link {
     #[must_use]
     pub fn failed(&self, reason: Reason) -> Failure {
         match &self.kind {
-            Kind::Remote(shared, _) => Failure::upstream(&shared.upstream.name, reason, true),
+            Kind::Remote(shared, ..) => Failure::upstream(&shared.upstream.name, reason, true),
             Kind::Builtin(..) => Failure::Internal,
         }
     }
 
     pub(super) fn watch(&self, uri: &str, caller: &Caller) -> Option<Watching> {
         match &self.kind {
-            Kind::Remote(shared, _) => shared.watch(uri, caller),
+            Kind::Remote(shared, ..) => shared.watch(uri, caller),
             // A note never changes: it comes and goes, which is a change of the list.
             Kind::Builtin(..) => None,
         }
@@ -75,39 +76,40 @@ impl Link {
 
     pub(super) fn stand(&self, caller: &Caller, to: &mpsc::Sender<Said>) -> Option<Want> {
         match &self.kind {
-            Kind::Remote(shared, _) => shared.stand(caller, to),
+            Kind::Remote(shared, ..) => shared.stand(caller, to),
             Kind::Builtin(..) => None,
         }
     }
 
     pub(super) fn follow(&self, ids: &[String]) -> Option<TaskNews> {
         match &self.kind {
-            Kind::Remote(shared, _) => shared.follow(ids),
+            Kind::Remote(shared, ..) => shared.follow(ids),
             Kind::Builtin(..) => None,
         }
     }
 
     pub(super) fn roots_changed(&self, session: SessionKey) {
-        if let Kind::Remote(shared, _) = &self.kind {
+        if let Kind::Remote(shared, ..) = &self.kind {
             shared.roots_changed(session);
         }
     }
 
     pub(super) fn end_session(&self, session: SessionKey) {
-        if let Kind::Remote(shared, _) = &self.kind {
+        if let Kind::Remote(shared, ..) = &self.kind {
             shared.end_session(session);
         }
     }
 
     pub(super) async fn close(&self) {
-        if let Kind::Remote(shared, _) = &self.kind {
+        if let Kind::Remote(shared, wire, _) = &self.kind {
             shared.close().await;
+            wire.close().await;
         }
     }
 
     pub(super) fn tell(&self, status: &mut Status) {
         match &self.kind {
-            Kind::Remote(shared, _) => shared.tell(status),
+            Kind::Remote(shared, ..) => shared.tell(status),
             Kind::Builtin(_, since) => status.since = *since,
         }
     }

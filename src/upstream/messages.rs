@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 use super::fault::Fault;
 use super::http::{Answered, Body, Form};
+use super::stdio::Lines;
 use crate::exchange::Reason;
 use crate::protocol::{Decoder, SseEvent};
 use crate::task::TaskGroup;
@@ -42,12 +43,17 @@ enum Source {
     Events(Body, Decoder),
     /// Somebody else reads, and hands on what belongs here.
     Heard(mpsc::Receiver<Bytes>),
+    /// What a child says.
+    Lines(Lines),
     Ended,
 }
 
 impl Messages {
     /// The messages of a success. An answer that is neither JSON nor an event stream is a fault.
     pub(super) fn of(answered: Answered) -> Result<Self, Fault> {
+        if let Some(lines) = answered.lines {
+            return Ok(Self::from(Source::Lines(lines)));
+        }
         let body = answered.body;
         let source = match answered.form {
             Form::Json => Source::Document(body),
@@ -55,7 +61,7 @@ impl Messages {
                 let decoder = Decoder::new(body.largest());
                 Source::Events(body, decoder)
             }
-            Form::Other => return Err(Fault::sent(Reason::NotMcp)),
+            Form::Lines | Form::Other => return Err(Fault::sent(Reason::NotMcp)),
         };
         Ok(Self::from(source))
     }
@@ -99,6 +105,7 @@ impl Messages {
             match &mut self.source {
                 Source::Ended => return Ok(None),
                 Source::Heard(messages) => return Ok(messages.recv().await),
+                Source::Lines(lines) => return Ok(lines.next().await),
                 Source::Document(body) => {
                     let whole = body.whole().await?;
                     self.source = Source::Ended;

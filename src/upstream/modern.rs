@@ -109,7 +109,7 @@ impl Leg {
     async fn send(&self, talk: &Conversation<'_>, outgoing: &Outgoing<'_>) -> Result<Answered, Fault> {
         let body = outgoing.body(&talk.id, talk.token(), talk.asked_level());
         talk.written();
-        self.way.http.post(talk.forward(outgoing.head()), body).await
+        self.way.wire.post(talk.forward(outgoing.head()), body).await
     }
 }
 

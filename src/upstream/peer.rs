@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures_util::Stream;
 
 use super::announce::{self, Announcements};
-use super::capabilities;
 use super::connect::Settled;
 use super::conversation::{Audience, Told};
 use super::fault::{Fault, Miss};
@@ -56,7 +55,7 @@ impl Peer {
     pub(super) fn new(settled: Settled, way: &Way, old: Option<&Self>, tasks: &TaskGroup) -> Self {
         match settled {
             Settled::Modern(leg, offer, instructions) => {
-                let listing = capabilities::listing(&offer.extensions);
+                let listing = way.listing(&offer.extensions);
                 Self::Modern(Arc::new(modern::Peer { leg, offer, listing, instructions }))
             }
             Settled::Legacy(opened) => {
@@ -69,7 +68,7 @@ impl Peer {
                         Pool::new(way.clone(), revision, carriage, tasks)
                     }
                 };
-                pool.adopt(opened.session, capabilities::listing(&opened.offer.extensions));
+                pool.adopt(opened.session, way.listing(&opened.offer.extensions));
                 Self::Legacy(Arc::new(legacy::Peer {
                     way: way.clone(),
                     pool,

@@ -15,8 +15,10 @@ use super::link::{Keeper, Link, Posts, Publisher, Shared};
 use super::metrics::Metrics;
 use super::peer::TaskNews;
 use super::status::Status;
+use super::stdio::Stdio;
 use super::way::Way;
-use super::wishes::{Standing, Watching, Wishes};
+use super::wire::Wire;
+use super::wishes::{Standing, Watching};
 use crate::catalog::{Inventories, Presence};
 use crate::config::{Config, Kind, Upstream};
 use crate::exchange::{Caller, SessionKey};
@@ -74,14 +76,11 @@ impl Set {
                 Kind::Http { url } => {
                     let http = Http::new(url, upstream)
                         .map_err(|source| StartError { upstream: upstream.name.clone(), source })?;
-                    let shared = Shared::new(Arc::clone(upstream));
-                    let posts = Posts { shared: Arc::clone(&shared), publisher, metrics: metrics.clone() };
-                    let way = way(http, upstream, &tasks, Arc::clone(&shared.wishes));
-                    let keeper = Keeper::new(way, posts, tasks.clone(), gap);
-                    tasks.spawn_until_cancelled("keep a link", Box::pin(keeper.run()));
-                    tasks.spawn_until_cancelled("wishes", Arc::clone(&shared).attend());
-                    tasks.spawn_until_cancelled("time limits", Arc::clone(&shared).watch_time());
-                    Link::remote(shared, metrics.clone())
+                    remote(Wire::Http(http), upstream, (publisher, metrics), (&tasks, gap))
+                }
+                Kind::Child(command) => {
+                    let children = Stdio::new(command.clone(), upstream, &tasks);
+                    remote(Wire::Stdio(children), upstream, (publisher, metrics), (&tasks, gap))
                 }
             };
             links.insert(upstream.name.clone(), link);
@@ -155,9 +154,28 @@ impl Set {
     }
 }
 
-fn way(http: Http, upstream: &Arc<Upstream>, tasks: &TaskGroup, wishes: Arc<Wishes>) -> Way {
-    let (http, ids) = (Arc::new(http), Arc::new(Ids::new()));
-    Way { http, ids, upstream: Arc::clone(upstream), tasks: tasks.clone(), wishes }
+/// A server that is reached over a wire; its link is kept from now on.
+fn remote(
+    wire: Wire,
+    upstream: &Arc<Upstream>,
+    (publisher, metrics): (Publisher, &Metrics),
+    (tasks, gap): (&TaskGroup, Duration),
+) -> Link {
+    let wire = Arc::new(wire);
+    let shared = Shared::new(Arc::clone(upstream));
+    let posts = Posts { shared: Arc::clone(&shared), publisher, metrics: metrics.clone() };
+    let way = Way {
+        wire: Arc::clone(&wire),
+        ids: Arc::new(Ids::new()),
+        upstream: Arc::clone(upstream),
+        tasks: tasks.clone(),
+        wishes: Arc::clone(&shared.wishes),
+    };
+    let keeper = Keeper::new(way, posts, tasks.clone(), gap);
+    tasks.spawn_until_cancelled("keep a link", Box::pin(keeper.run()));
+    tasks.spawn_until_cancelled("wishes", Arc::clone(&shared).attend());
+    tasks.spawn_until_cancelled("time limits", Arc::clone(&shared).watch_time());
+    Link::remote(shared, wire, metrics.clone())
 }
 
 /// A demonstration upstream is up from the first moment.

@@ -27,6 +27,7 @@ mod questions;
 mod resources;
 mod resume;
 mod session;
+mod stdio;
 mod stream;
 mod tasks;
 mod tidy;

@@ -27,7 +27,6 @@ const UNSUPPORTED: &[(&str, When)] = &[
     ("listen.tls", When::Written),
     ("admin.token", When::Written),
     ("lock.mode", When::Is(&["warn", "quarantine"])),
-    ("upstreams.*.command", When::Written),
     ("upstreams.*.plugin", When::Written),
     ("upstreams.*.url", When::List),
     ("upstreams.*.inventory", When::Is(&["by_capabilities", "per_principal"])),

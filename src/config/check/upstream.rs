@@ -3,6 +3,7 @@
 mod kind;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::str::FromStr as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +33,7 @@ pub(super) struct Known {
 /// Reads `upstreams`.
 pub(super) fn upstreams(
     entries: Entries<file::Upstream>,
-    rules: &NameRules,
+    (rules, folder): (&NameRules, &Path),
     findings: &Findings,
 ) -> Vec<Known> {
     let mut all: Vec<Known> = Vec::new();
@@ -49,7 +50,7 @@ pub(super) fn upstreams(
         };
         let enabled = block.enabled.written().is_none_or(|at| at.value);
         let place = block.namespace.place().unwrap_or(&key.place).clone();
-        let upstream = upstream(&name, &key.place, block, rules, findings).filter(|_| enabled);
+        let upstream = upstream(&name, &key.place, block, (rules, folder), findings).filter(|_| enabled);
         if let Some(upstream) = &upstream {
             refuse_double(upstream, &all, &place, findings);
         }
@@ -73,10 +74,10 @@ fn upstream(
     name: &UpstreamName,
     place: &Place,
     block: file::Upstream,
-    rules: &NameRules,
+    (rules, folder): (&NameRules, &Path),
     findings: &Findings,
 ) -> Option<Upstream> {
-    let kind = kind::kind(&block, place, findings);
+    let kind = kind::kind(&block, place, folder, findings);
     let namespace = namespace(name, place, &block.namespace, rules, findings);
     let transport = block.transport.written().map_or(Transport::Auto, |at| match at.value {
         file::Transport::Auto => Transport::Auto,
@@ -157,7 +158,9 @@ fn sharing(field: &Field<file::Sharing>, kind: Option<&Kind>) -> Sharing {
     match (field.written().map(|at| at.value), kind) {
         (Some(file::Sharing::Client), _) | (None, Some(Kind::Http { .. })) => Sharing::Client,
         (Some(file::Sharing::Principal), _) => Sharing::Principal,
-        (Some(file::Sharing::Shared), _) | (None, Some(Kind::Builtin(_)) | None) => Sharing::Shared,
+        (Some(file::Sharing::Shared), _) | (None, Some(Kind::Child(_) | Kind::Builtin(_)) | None) => {
+            Sharing::Shared
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::gunzip::Gunzip;
 use crate::exchange::Reason;
 use crate::protocol::headers;
 use crate::upstream::fault::Fault;
+use crate::upstream::stdio::Lines;
 
 /// So much is read of the rest of a body, and so long, to keep its connection.
 const REST: usize = 64 * 1024;
@@ -23,6 +24,8 @@ pub(in crate::upstream) enum Form {
     Json,
     /// Server-sent events.
     Events,
+    /// Lines of a child.
+    Lines,
     /// Neither, or nothing.
     Other,
 }
@@ -38,6 +41,8 @@ pub(in crate::upstream) struct Answered {
     pub(in crate::upstream) session: Option<HeaderValue>,
     /// The body.
     pub(in crate::upstream) body: Body,
+    /// What a child says, in place of a body.
+    pub(in crate::upstream) lines: Option<Lines>,
 }
 
 /// A body being read, unpacked where needed, each chunk within the upstream's limit.
@@ -77,7 +82,15 @@ impl Answered {
             form,
             session: response.headers().get(headers::SESSION_ID).cloned(),
             body: Body { response, packing, largest },
+            lines: None,
         }
+    }
+
+    /// An answer of a child, which has no body.
+    pub(in crate::upstream) fn of_child(status: u16, lines: Option<Lines>) -> Self {
+        let empty = Self::new(Response::from(http::Response::new("")), 0);
+        let form = if lines.is_some() { Form::Lines } else { Form::Other };
+        Self { status, form, lines, ..empty }
     }
 
     /// Whether the status is a success.

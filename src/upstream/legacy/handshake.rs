@@ -76,7 +76,7 @@ pub(in crate::upstream) async fn open(
     };
     let mut waiting = line.as_ref().map(|line| line.wait(&id));
     let to = line.as_ref().map(|line| line.to().clone()).unwrap_or_default();
-    let mut answered = way.http.post(to, body).await?;
+    let mut answered = way.wire.post(to, body).await?;
     if !answered.is_success() {
         return Err(refusal(answered, &id, refuses).await);
     }
@@ -88,17 +88,32 @@ pub(in crate::upstream) async fn open(
         }
         None => Messages::of(answered)?,
     };
-    let result = match answer(way, messages, &id, given.as_ref()).await? {
+    let opened = agreed(way, (messages, &id), (given.as_ref(), line), revision).await;
+    if opened.is_err() && given.is_some() {
+        // A session was opened all the same.
+        Session::new(given.as_ref(), None, revision).give_back(&way.wire).await;
+    }
+    opened
+}
+
+/// The session that the answer to `initialize` opens, once it is confirmed.
+async fn agreed(
+    way: &Way,
+    (messages, id): (Messages, &Id),
+    (given, line): (Option<&HeaderValue>, Option<Held>),
+    revision: Revision,
+) -> Result<Opened, Refused> {
+    let refuses = |error: &RpcError| way.upstream.credential_error_codes.contains(&error.code);
+    let result = match answer(way, messages, id, given).await? {
         Ok(result) => result,
         Err(error) if refuses(&error) => return Err(Fault::unsent(Reason::Credential).into()),
         Err(error) => {
             return Err(Refused::Version(error.raw.get().to_owned(), Fault::unsent(Reason::NotMcp)));
         }
     };
-    let opened =
-        opened(&result, (given.as_ref(), line), revision).ok_or_else(|| Fault::unsent(Reason::NotMcp))?;
+    let opened = opened(&result, (given, line), revision).ok_or_else(|| Fault::unsent(Reason::NotMcp))?;
     let initialized = request(None, notification::INITIALIZED, "");
-    let mut answered = way.http.post(opened.session.destination(), initialized).await?;
+    let mut answered = way.wire.post(opened.session.destination(), initialized).await?;
     if !answered.is_success() {
         return Err(Fault::status(answered.status).into());
     }
@@ -137,7 +152,7 @@ async fn answer(
             }
             Incoming::Question(asked) => {
                 let head = Session::new(session, None, Revision::V2024_11_05).head();
-                way.http.post(head, reply_to_question(&asked.id, &asked.method)).await?;
+                way.wire.post(head, reply_to_question(&asked.id, &asked.method)).await?;
             }
             Incoming::Result { .. } | Incoming::Error { .. } | Incoming::Notice { .. } => {}
         }
@@ -146,7 +161,7 @@ async fn answer(
 }
 
 /// What Weir answers to a request of an upstream: it can be pinged, and asked nothing else.
-pub(super) fn reply_to_question(id: &Id, method: &str) -> String {
+pub(in crate::upstream) fn reply_to_question(id: &Id, method: &str) -> String {
     if method == Method::Ping.as_str() {
         return response_result(id, "{}");
     }

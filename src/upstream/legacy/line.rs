@@ -87,7 +87,7 @@ impl Waiting {
 impl Held {
     /// Connects. A stream that does not begin with an address of the same origin is none of this kind.
     pub(super) async fn open(way: &Way) -> Result<Self, Fault> {
-        let answered = way.http.get(HeaderMap::new()).await?;
+        let answered = way.wire.get(HeaderMap::new()).await?;
         if !answered.is_success() {
             return Err(Fault::status(answered.status));
         }
@@ -97,7 +97,7 @@ impl Held {
         let mut messages = Messages::of(answered)?;
         let named = tokio::time::timeout(ENDPOINT, messages.endpoint()).await;
         let named = named.unwrap_or_else(|_elapsed| Err(Fault::unsent(Reason::TimedOut)))?;
-        let to = named.and_then(|named| way.http.place(&named));
+        let to = named.and_then(|named| way.wire.place(&named));
         let line = Arc::new(Line {
             to: to.ok_or_else(|| Fault::unsent(Reason::NotMcp))?,
             listeners: Mutex::default(),
@@ -215,10 +215,10 @@ impl Line {
     /// Answers a question that nobody else will answer.
     fn reply(&self, way: &Way, asked: &Asked) {
         let Ok(place) = Arc::clone(&self.answers).try_acquire_owned() else { return };
-        let http = Arc::clone(&way.http);
+        let wire = Arc::clone(&way.wire);
         let answer = Chore::Post(self.to.clone(), reply_to_question(&asked.id, &asked.method));
         way.tasks.spawn_until_cancelled("answer to a question", async move {
-            chores::done(&http, answer).await;
+            chores::done(&wire, answer).await;
             drop(place);
         });
     }

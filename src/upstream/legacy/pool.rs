@@ -162,7 +162,7 @@ impl Pool {
         tasks: &TaskGroup,
     ) -> Arc<Self> {
         let tasks = tasks.child("sessions");
-        let chores = Chores::start(Arc::clone(&way.http), &tasks);
+        let chores = Chores::start(Arc::clone(&way.wire), &tasks);
         let pool = Arc::new(Self {
             way,
             revision,
@@ -209,20 +209,21 @@ impl Pool {
 
     /// Whose session a caller uses.
     pub(super) fn key(&self, caller: &Caller) -> Key {
-        if !self.has_ids.load(Ordering::Relaxed) {
+        if self.is_one_for_all() {
             return Key::Listing;
         }
         Key::of(caller, self.way.upstream.sessions)
             .unwrap_or_else(|| Key::Call(self.numbers.fetch_add(1, Ordering::Relaxed)))
     }
 
+    /// Whether everybody uses the session of Weir's own listing: the upstream tells none apart, or it is one child.
+    fn is_one_for_all(&self) -> bool {
+        !self.has_ids.load(Ordering::Relaxed) || self.way.wire.is_shared_child()
+    }
+
     /// Whose session hears of resources for a caller.
     pub(in crate::upstream) fn watching(&self, caller: &Caller) -> Key {
-        if self.has_ids.load(Ordering::Relaxed) {
-            Key::watching(caller, self.way.upstream.sessions)
-        } else {
-            Key::Listing
-        }
+        if self.is_one_for_all() { Key::Listing } else { Key::watching(caller, self.way.upstream.sessions) }
     }
 
     /// Whether sessions have standing streams, as far as Weir's own tells.
@@ -302,6 +303,16 @@ impl Pool {
         self.is_reopened.swap(false, Ordering::Relaxed)
     }
 
+    /// Whether Weir's own session is open.
+    pub(in crate::upstream) fn has_listing(&self) -> bool {
+        self.current(&Key::Listing).is_some()
+    }
+
+    /// Ends Weir's own session: the next listing opens another one.
+    pub(in crate::upstream) fn end_listing(&self) {
+        self.end(&Key::Listing);
+    }
+
     /// The session of a key, where one is open.
     pub(in crate::upstream) fn current(&self, key: &Key) -> Option<Arc<Session>> {
         self.slots.get(key).and_then(|slot| ready(&slot)).filter(|session| !session.has_ended())
@@ -326,7 +337,7 @@ impl Pool {
         let ends = sessions
             .iter()
             .filter(|session| session.has_id())
-            .map(|session| chores::done(&self.way.http, Chore::Delete(session.head())));
+            .map(|session| chores::done(&self.way.wire, Chore::Delete(session.head())));
         futures_util::future::join_all(ends).await;
         self.tasks.cancel();
     }
@@ -339,7 +350,7 @@ impl Pool {
 
     fn end_now(&self, session: &Session) {
         session.end();
-        if session.has_id() {
+        if session.has_id() && !self.way.wire.ends(&session.head()) {
             self.chores.add(Chore::Delete(session.head()));
         }
     }

@@ -13,7 +13,8 @@ use super::handshake::Carriage;
 use super::line::Held;
 use crate::protocol::{Revision, headers};
 use crate::upstream::chores::{self, Chore};
-use crate::upstream::http::{Destination, Http};
+use crate::upstream::http::Destination;
+use crate::upstream::wire::Wire;
 
 /// The longest session id that is taken.
 const LONGEST_ID: usize = 4096;
@@ -68,10 +69,10 @@ impl Session {
     }
 
     /// Ends it, where another one is used instead.
-    pub(in crate::upstream) async fn give_back(&self, http: &Http) {
+    pub(in crate::upstream) async fn give_back(&self, wire: &Wire) {
         self.end();
         if self.has_id {
-            chores::done(http, Chore::Delete(self.head())).await;
+            chores::done(wire, Chore::Delete(self.head())).await;
         }
     }
 

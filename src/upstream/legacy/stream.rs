@@ -168,13 +168,15 @@ async fn open(peer: &Peer, lease: &Lease, point: Option<Resume>) -> Open {
     if let Some(last) = last {
         head.insert(HeaderName::from_static(headers::LAST_EVENT_ID), last);
     }
-    match peer.way.http.get(head).await {
+    match peer.way.wire.get(head).await {
         Ok(answered) if is_stream(&answered) => match Messages::of(answered) {
             Ok(messages) => Open::Stream(Box::new(messages)),
             Err(_) => Open::Failed,
         },
         // 409: the server has not noticed yet that the last one is gone.
         Ok(answered) if matches!(answered.status, 409 | 429 | 500..) => Open::Failed,
+        // The child is gone.
+        Ok(answered) if answered.status == 404 && peer.way.wire.is_stdio() => Open::Lost,
         // Of Weir's own session nobody knows whether it is forgotten or has no stream: the next listing tells.
         Ok(answered) if answered.status == 404 && lease.is_of_client() && lease.session().can_be_lost() => {
             Open::Lost
@@ -185,7 +187,7 @@ async fn open(peer: &Peer, lease: &Lease, point: Option<Resume>) -> Open {
 }
 
 fn is_stream(answered: &Answered) -> bool {
-    answered.is_success() && answered.form == Form::Events
+    answered.is_success() && matches!(answered.form, Form::Events | Form::Lines)
 }
 
 /// Reads until the stream ends; says where it could be taken up again.

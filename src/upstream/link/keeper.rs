@@ -98,7 +98,13 @@ impl Keeper {
             self.ear.follow(&peer, &self.tasks).await;
             let listed = self.list(&peer).await?;
             // An upstream that refuses, or has forgotten Weir, may be another one by now.
-            if is_fresh || !(listed.is_refused || peer.was_forgotten()) {
+            let may_differ = listed.is_refused || peer.was_forgotten();
+            if may_differ && !is_fresh && self.way.wire.is_stdio() {
+                // Another child of the same kind: it is heard, too.
+                is_fresh = true;
+                continue;
+            }
+            if is_fresh || !may_differ {
                 self.listed(listed);
                 return Ok(());
             }
@@ -119,7 +125,9 @@ impl Keeper {
     /// Who is spoken to; settled anew where nobody is, and where there is doubt.
     async fn peer(&mut self) -> Result<Peer, Fault> {
         let old = self.posts.shared.facts.borrow().peer.clone();
-        let is_doubted = self.posts.shared.takes_revision_doubt() && self.settled_before(REVISION_DOUBTED);
+        let is_doubted = self.posts.shared.takes_revision_doubt()
+            && self.settled_before(REVISION_DOUBTED)
+            && !self.way.wire.is_stdio();
         let is_doubted = is_doubted || self.is_revision_due();
         if let (Some(peer), false) = (&old, is_doubted) {
             return Ok(peer.clone());
@@ -148,9 +156,9 @@ impl Keeper {
     fn revision_due(&self) -> Option<Instant> {
         let has_sessions =
             self.posts.shared.facts.borrow().peer.as_ref().is_some_and(|peer| !peer.is_stateless());
-        self.settled_at
-            .filter(|_| has_sessions && self.way.upstream.revision.is_none())
-            .map(|at| at + REVISION)
+        // A child is what it is until it ends.
+        let may_change = has_sessions && self.way.upstream.revision.is_none() && !self.way.wire.is_stdio();
+        self.settled_at.filter(|_| may_change).map(|at| at + REVISION)
     }
 
     fn listed(&mut self, listed: Listed) {
@@ -216,7 +224,9 @@ impl Keeper {
             tracing::info!(upstream = %name, reason = label, "could not be listed this time");
             return;
         }
-        self.settled_at = None;
+        if !self.keeps_child(&fault.reason) {
+            self.settled_at = None;
+        }
         self.ear.close();
         self.posts.metrics.set_up(name, false);
         match turn {
@@ -229,6 +239,18 @@ impl Keeper {
             Turn::Shaken | Turn::StillLost => tracing::debug!(upstream = %name, reason = label, "still lost"),
         }
         self.publish_down(&fault.reason);
+    }
+
+    /// Whether the next round lists a child with sessions again, or the next child like it, without asking anew what it
+    /// is. One that does not answer is ended first.
+    fn keeps_child(&self, reason: &Reason) -> bool {
+        let peer = self.posts.shared.facts.borrow().peer.clone();
+        let Some(Peer::Legacy(peer)) = peer.filter(|_| self.way.wire.is_stdio()) else { return false };
+        let keeps = peer.pool.has_listing() || *reason == Reason::Ended;
+        if *reason == Reason::TimedOut {
+            peer.pool.end_listing();
+        }
+        keeps
     }
 
     fn publish_down(&self, reason: &Reason) {

@@ -61,6 +61,12 @@ impl Proxy {
         self
     }
 
+    /// Further upstreams, as they stand in the file.
+    pub(crate) fn entries(mut self, text: &str) -> Self {
+        self.upstreams.push(text.to_owned());
+        self
+    }
+
     /// A key below `listen`.
     pub(crate) fn listen(mut self, line: &str) -> Self {
         self.listen.push(line.to_owned());

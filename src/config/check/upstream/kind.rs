@@ -1,9 +1,13 @@
 //! What an upstream is, and which keys belong to that.
 
-use http::Uri;
+use std::path::{Path, PathBuf};
 
+use http::Uri;
+use secrecy::SecretString;
+
+use crate::config::check::value::count;
 use crate::config::file::{self, At, OneOrMore, Upstream};
-use crate::config::model::{Builtin, Kind};
+use crate::config::model::{Builtin, ChildCommand, Kind};
 use crate::config::problem::{Findings, Place};
 
 /// The keys that say what an upstream is.
@@ -26,8 +30,8 @@ impl Form {
     }
 }
 
-/// Reads the one of `url`, `command`, `plugin`, `builtin`. `None` where it cannot be used, which is noted.
-pub(super) fn kind(block: &Upstream, place: &Place, findings: &Findings) -> Option<Kind> {
+/// Reads the one of `url`, `command`, `plugin`, `builtin`; relative paths begin at `folder`. `None` where it cannot be used, which is noted.
+pub(super) fn kind(block: &Upstream, place: &Place, folder: &Path, findings: &Findings) -> Option<Kind> {
     let form = form(block, place, findings)?;
     refuse_foreign(form, block, findings);
     match form {
@@ -41,7 +45,8 @@ pub(super) fn kind(block: &Upstream, place: &Place, findings: &Findings) -> Opti
                 file::Builtin::Notes => Builtin::Notes,
             })
         }),
-        Form::Command | Form::Plugin => None,
+        Form::Command => child(block, folder, findings).map(Kind::Child),
+        Form::Plugin => None,
     }
 }
 
@@ -97,6 +102,40 @@ fn refuse_foreign(form: Form, block: &Upstream, findings: &Findings) {
             findings.error(place, &text);
         }
     }
+}
+
+fn child(block: &Upstream, folder: &Path, findings: &Findings) -> Option<ChildCommand> {
+    let at = block.command.written()?;
+    let words: Vec<String> = at.value.iter().map(|at| at.value.clone()).collect();
+    if words.first().is_none_or(String::is_empty) {
+        findings.error(&at.place, "names no program; accepted: a list of the program and its arguments");
+    }
+    for word in at.value.iter().filter(|word| word.value.contains('\0')) {
+        findings.error(&word.place, "must not hold a NUL character");
+    }
+    let written = block.cwd.written().map_or("", |at| at.value.as_str());
+    let folder = folder.join(written);
+    Some(ChildCommand {
+        words,
+        environment: environment(block, findings),
+        folder: if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder },
+        processes: count(&block.processes, 32, findings),
+    })
+}
+
+fn environment(block: &Upstream, findings: &Findings) -> Vec<(String, SecretString)> {
+    let entries = block.env.written().map(|at| at.value.0.as_slice()).unwrap_or_default();
+    let mut all = Vec::with_capacity(entries.len());
+    for (name, value) in entries {
+        let Some(value) = value.written() else { continue };
+        let is_name = !name.value.is_empty() && !name.value.contains(['=', '\0']);
+        if !is_name || value.value.0.contains('\0') {
+            findings.error(&name.place, "is no variable: a name without =, and no NUL character anywhere");
+            continue;
+        }
+        all.push((name.value.clone(), SecretString::from(value.value.0.clone())));
+    }
+    all
 }
 
 /// An address. It is not part of a message: its query may be a secret.
