@@ -118,7 +118,9 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, verdicts: Verdicts) -> V
     };
     view.instructions = instructions(route, &visible);
     view.missing = verdicts.missing;
-    view.ttl_ms = if view.missing.is_some() { 0 } else { ttl_ms(&visible) };
+    // Whoever gets the scopes that are missing wants the list that goes with them at once.
+    let may_grow = view.missing.is_some() || !view.step_up.is_empty();
+    view.ttl_ms = if may_grow { 0 } else { ttl_ms(&visible) };
     view.public = public(&snapshot.config, &visible);
     view
 }

@@ -174,11 +174,12 @@ impl Presence<'_> {
     ) -> Result<bool, Fault> {
         let mut is_good = false;
         for uri in wanted.into_iter().filter(|uri| !self.asked().contains_key(uri)) {
+            // Known before it is answered: where the answer is lost, so may an update be.
+            let was_known = !known.insert(uri.clone());
             is_good |= self.subscribe(&uri).await?;
-            if known.contains(&uri) {
+            if was_known {
                 self.party.updated(&uri);
             }
-            known.insert(uri);
         }
         Ok(is_good)
     }
