@@ -146,8 +146,9 @@ impl App {
         let config = Arc::new(config);
         let mcp = bind(config.listen.address).await?;
         let admin_listener = bind(config.admin.address).await?;
-        let mut core = Core::start(&config)?;
+        // Before anything runs: whoever cannot have the token need not start.
         auth::generate(&config)?;
+        let mut core = Core::start(&config)?;
         let authenticator = Arc::new(Authenticator::new(&config)?);
         authenticator.keep_keys(&core.tasks)?;
         let parts = Parts {

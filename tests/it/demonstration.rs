@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Ask, Client, Proxy, Side, Weir, eras};
+use crate::support::{Ask, Client, Proxy, Side, Weir, eras, eventually};
 
 eras! { the_shipped_configuration_serves, without_a_configuration_the_demonstration_is_served }
 
@@ -29,6 +29,6 @@ fn the_shipped_configuration_serves(side: Side) {
 fn without_a_configuration_the_demonstration_is_served(side: Side) {
     let weir = Proxy::of_file(None);
     works(&weir, &weir.client(side));
-    assert!(weir.log().contains("demonstration"), "a line says so: {}", weir.log());
+    eventually!(weir.log().contains("demonstration"), "a line says so: {}", weir.log());
     assert!(weir.address.ip().is_loopback());
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{both, client, public};
 use crate::support::proxy::token_hash;
-use crate::support::{Ask, Client, Proxy, Side, Upstream, Weir, json};
+use crate::support::{Ask, Client, Proxy, Side, Upstream, Weir, eventually, json};
 
 #[test]
 fn callers_without_a_credential_have_what_the_operator_gives_them() {
@@ -101,7 +101,7 @@ fn the_first_start_makes_a_token_for_everything() {
     let proxy = Proxy::before(&alpha).section(&access);
     let weir = proxy.run();
     let token = std::fs::read_to_string(&path).expect("a token").trim_end().to_owned();
-    assert!(weir.log().contains(&path.display().to_string()), "it says where: {}", weir.log());
+    eventually!(weir.log().contains(&path.display().to_string()), "it says where: {}", weir.log());
     assert!(!weir.log().contains(&token));
     assert_eq!(client(&weir, "2026-07-28", &token).names().len(), 2);
     assert_eq!(weir.modern().ask(Ask::new("tools/list")).status(), 401);
