@@ -27,6 +27,7 @@ mod http;
 mod ids;
 mod legacy;
 mod link;
+mod listeners;
 mod listing;
 mod messages;
 mod metrics;

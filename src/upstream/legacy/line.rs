@@ -2,13 +2,10 @@
 //!
 //! A GET opens an event stream, whose first event names the address that messages are posted to. Everything that the
 //! upstream says comes on that one stream, so here it is told what belongs to which call: answers by their id,
-//! progress by its token. Log messages and questions carry neither. In the session of one client or principal they
-//! belong to the call that began last, in a shared one to nobody. What belongs to no call goes to whoever listens
-//! beside the calls. The connection is the session: when one ends, so does the other. Nobody holds up the stream: of
-//! what a call does not take in time all is lost but its answer.
+//! progress by its token; log messages and questions carry neither (`listeners.rs` says whose they are). The connection
+//! is the session: when one ends, so does the other.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,6 +20,7 @@ use crate::protocol::{ListKind, Method, meta, notification};
 use crate::upstream::chores::{self, Chore};
 use crate::upstream::fault::Fault;
 use crate::upstream::http::{Destination, Form};
+use crate::upstream::listeners::Listeners;
 use crate::upstream::messages::Messages;
 use crate::upstream::reading::Asked;
 use crate::upstream::reading::{Incoming, read};
@@ -30,8 +28,6 @@ use crate::upstream::way::Way;
 
 /// How long the upstream may take to say where to post.
 const ENDPOINT: Duration = Duration::from_secs(10);
-/// So many messages may wait for a call; one place more is kept for its answer.
-const WAITING: usize = 64;
 /// So many questions are answered here at once. Those above are not answered.
 const ANSWERS: usize = 16;
 
@@ -39,18 +35,9 @@ const ANSWERS: usize = 16;
 #[derive(Debug)]
 pub(super) struct Line {
     to: Destination,
-    listeners: Mutex<Listeners>,
-    is_private: AtomicBool,
+    listeners: Listeners<()>,
     answers: Arc<Semaphore>,
     over: CancellationToken,
-}
-
-#[derive(Debug, Default)]
-struct Listeners {
-    /// The calls that run, by their ids as JSON, the latest last.
-    calls: Vec<(String, mpsc::Sender<Bytes>)>,
-    beside: Option<mpsc::Sender<Bytes>>,
-    is_over: bool,
 }
 
 /// A line that is hung up when this is dropped.
@@ -73,7 +60,7 @@ pub(super) struct Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.line.listeners().calls.retain(|(id, _)| *id != self.id);
+        self.line.listeners.leave(&self.id);
     }
 }
 
@@ -100,8 +87,7 @@ impl Held {
         let to = named.and_then(|named| way.wire.place(&named));
         let line = Arc::new(Line {
             to: to.ok_or_else(|| Fault::unsent(Reason::NotMcp))?,
-            listeners: Mutex::default(),
-            is_private: AtomicBool::new(false),
+            listeners: Listeners::default(),
             answers: Arc::new(Semaphore::new(ANSWERS)),
             over: CancellationToken::new(),
         });
@@ -121,95 +107,58 @@ impl Held {
 
     /// The session is not shared by strangers.
     pub(super) fn make_private(&self) {
-        self.0.is_private.store(true, Ordering::Relaxed);
+        self.0.listeners.make_private();
     }
 
     /// Begins to wait for the answer to a request that is going to be posted.
     pub(super) fn wait(&self, id: &Id) -> Waiting {
-        let (sender, heard) = mpsc::channel(WAITING + 1);
         let id = id.as_json().to_owned();
-        let mut listeners = self.0.listeners();
-        if !listeners.is_over {
-            listeners.calls.push((id.clone(), sender));
-        }
-        drop(listeners);
+        let heard = self.0.listeners.call(&id, ());
         Waiting { line: Arc::clone(&self.0), id, heard: Some(heard) }
     }
 
     /// What comes for no call, from now on; `None` where the line is over. Who asked before hears no more.
     pub(super) fn beside(&self) -> Option<Messages> {
-        let (sender, heard) = mpsc::channel(WAITING);
-        let mut listeners = self.0.listeners();
-        if listeners.is_over {
-            return None;
-        }
-        listeners.beside = Some(sender);
-        Some(Messages::heard(heard))
+        self.0.listeners.beside().map(Messages::heard)
     }
 }
 
 impl Line {
-    fn listeners(&self) -> MutexGuard<'_, Listeners> {
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Gives a message to whom it belongs to.
     fn sort(&self, way: &Way, message: Bytes) {
         let Ok(incoming) = read(&message) else { return };
         match incoming {
-            Incoming::Result { id, .. } | Incoming::Error { id: Some(id), .. } => self.answer(&id, message),
+            Incoming::Result { id, .. } | Incoming::Error { id: Some(id), .. } => {
+                self.listeners.answer(id.as_json(), message);
+            }
             Incoming::Error { id: None, .. } => {}
             Incoming::Notice { method, params } => match method.as_str() {
                 notification::PROGRESS => self.progress(&params, message),
                 notification::MESSAGE => {
-                    if !self.to_latest(&message) {
-                        self.to_others(message);
+                    if !self.listeners.to_latest(&message) {
+                        self.listeners.to_others(message);
                     }
                 }
                 method if ListKind::is_changed(method) => way.wishes.changed.notify_one(),
                 _ => {
-                    self.to_others(message);
+                    self.listeners.to_others(message);
                 }
             },
             Incoming::Question(asked) if asked.method == Method::Ping.as_str() => self.reply(way, &asked),
             Incoming::Question(asked) => {
-                if !self.to_latest(&message) && !self.to_others(message) {
+                if !self.listeners.to_latest(&message) && !self.listeners.to_others(message) {
                     self.reply(way, &asked);
                 }
             }
         }
     }
 
-    fn answer(&self, id: &Id, message: Bytes) {
-        let mut listeners = self.listeners();
-        let place = listeners.calls.iter().position(|(of, _)| of == id.as_json());
-        let call = place.map(|place| listeners.calls.remove(place));
-        drop(listeners);
-        // It has a place of its own, so only a call that is gone does not get it.
-        if call.is_some_and(|(_, call)| call.try_send(message).is_err()) {
-            tracing::trace!("an answer came after its call was gone");
-        }
-    }
-
     fn progress(&self, params: &str, message: Bytes) {
         let params = Object::open(params);
         let token = params.as_ref().and_then(|params| params.get(meta::PROGRESS_TOKEN));
-        let listeners = self.listeners();
-        let call = listeners.calls.iter().find(|(id, _)| Some(id.as_str()) == token);
-        if call.is_some_and(|(_, call)| !give(call, message)) {
-            tracing::debug!("progress was dropped: its call takes none");
+        if let Some(token) = token {
+            self.listeners.to_call(token, message);
         }
-    }
-
-    /// Gives a message to the call that began last. False where there is none that takes it, or could be meant.
-    fn to_latest(&self, message: &Bytes) -> bool {
-        let is_private = self.is_private.load(Ordering::Relaxed);
-        is_private && self.listeners().calls.last().is_some_and(|(_, call)| give(call, message.clone()))
-    }
-
-    /// Gives a message to who listens beside the calls. False where nobody takes it.
-    fn to_others(&self, message: Bytes) -> bool {
-        self.listeners().beside.as_ref().is_some_and(|beside| beside.try_send(message).is_ok())
     }
 
     /// Answers a question that nobody else will answer.
@@ -224,11 +173,6 @@ impl Line {
     }
 }
 
-/// Gives a message to a call, but never in the place of its answer.
-fn give(call: &mpsc::Sender<Bytes>, message: Bytes) -> bool {
-    call.capacity() > 1 && call.try_send(message).is_ok()
-}
-
 /// Hears until the line is hung up, by either side.
 async fn hear(way: Way, line: Arc<Line>, mut messages: Messages) {
     let heard = async {
@@ -237,8 +181,6 @@ async fn hear(way: Way, line: Arc<Line>, mut messages: Messages) {
         }
     };
     line.over.run_until_cancelled(heard).await;
-    let mut listeners = line.listeners();
-    *listeners = Listeners { is_over: true, ..Listeners::default() };
-    drop(listeners);
+    line.listeners.close();
     line.over.cancel();
 }
