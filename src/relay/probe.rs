@@ -27,6 +27,8 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// The upstreams of a route that are up, have resources, permit the question, and whose resources these rights reach.
 pub(super) fn candidates(seat: &Seat, rights: &Rights, uri: &str) -> Vec<UpstreamName> {
     let config = &seat.snapshot.config;
+    let unseen: Vec<&UpstreamName> =
+        unseen_templates(&seat.view, uri).map(|(upstream, _)| upstream).collect();
     let of_route = config.upstreams.iter().filter(|upstream| seat.route.upstreams.contains(&upstream.name));
     of_route
         .filter(|upstream| upstream.probe)
@@ -34,7 +36,7 @@ pub(super) fn candidates(seat: &Seat, rights: &Rights, uri: &str) -> Vec<Upstrea
             Some(Presence::Up { inventory }) => inventory.offer.resources,
             Some(Presence::Connecting { .. } | Presence::Down { .. }) | None => false,
         })
-        .filter(|upstream| may_read(seat, rights, &upstream.name, uri))
+        .filter(|upstream| !unseen.contains(&&upstream.name) && may_read(seat, rights, &upstream.name, uri))
         .map(|upstream| upstream.name.clone())
         .take(MOST)
         .collect()
@@ -43,9 +45,6 @@ pub(super) fn candidates(seat: &Seat, rights: &Rights, uri: &str) -> Vec<Upstrea
 /// Whether a resource of this URI would be one that these rights may read.
 fn may_read(seat: &Seat, rights: &Rights, upstream: &UpstreamName, uri: &str) -> bool {
     let local = unmark_uri(uri, upstream);
-    if unseen_templates(&seat.view, uri).any(|(of, _)| of == upstream) {
-        return false;
-    }
     decided(&seat.route, rights, upstream, local.as_deref().unwrap_or(uri)) == Decision::Allow
 }
 

@@ -10,7 +10,7 @@ use super::{Announced, Hashes, Shown, View};
 use crate::catalog::{Inventory, Item, Presence, Snapshot};
 use crate::config::{Config, Route, Upstream};
 use crate::names::UpstreamName;
-use crate::policy::{self, Asked, Class, Decision};
+use crate::policy::{self, Asked, Class, Decision, Ruling};
 use crate::principal::Rights;
 use crate::protocol::{ListKind, Offer, TASKS};
 
@@ -55,22 +55,36 @@ pub(super) fn verdicts(snapshot: &Snapshot, route: &Route, rights: &Rights) -> V
     let by_name: HashMap<&UpstreamName, &Arc<Upstream>> =
         upstreams.iter().map(|up| (&up.name, *up)).collect();
     let items = ListKind::ALL.into_iter().flat_map(|kind| snapshot.catalog.list(kind));
-    let decisions = items.map(|item| decided(by_name.get(&item.upstream)?, route, rights, item)).collect();
+    let decided = |item: &Arc<Item>| {
+        let judged = judged(by_name.get(&item.upstream)?, route, rights, item);
+        judged.ok().map(|(decision, _)| decision)
+    };
+    let decisions = items.map(decided).collect();
     Verdicts { decisions, missing: missing(snapshot, (route, &upstreams), rights) }
 }
 
-/// What becomes of an item; `None` where it is not on this route, whoever asks.
-fn decided(upstream: &Upstream, route: &Route, rights: &Rights, item: &Item) -> Option<Decision> {
+/// What becomes of an item, and what decided.
+///
+/// # Errors
+/// What takes it off this route, whoever asks.
+pub(super) fn judged<'r>(
+    upstream: &Upstream,
+    route: &'r Route,
+    rights: &Rights,
+    item: &Item,
+) -> Result<(Decision, Ruling<'r>), &'static str> {
     let class = class_of(upstream, item);
-    let withdrawn = (upstream.read_only || route.read_only) && class != Class::Read;
-    let filtered = item.kind == ListKind::Tools
-        && (!route.allow.is_match(&item.name) || route.deny.is_match(&item.name));
-    if withdrawn || filtered {
-        return None;
+    match item.kind {
+        ListKind::Tools if !route.allow.is_match(&item.name) || route.deny.is_match(&item.name) => {
+            return Err("tools of the route");
+        }
+        _ if class != Class::Read && route.read_only => return Err("mode of the route"),
+        _ if class != Class::Read && upstream.read_only => return Err("mode of the upstream"),
+        _ => {}
     }
     let asked =
         Asked { route: &route.name, upstream: &upstream.name, kind: item.kind, local: item.local(), class };
-    Some(policy::decide(&route.policy, rights, &asked).0)
+    Ok(policy::decide(&route.policy, rights, &asked))
 }
 
 /// Makes the view of these verdicts.
@@ -125,7 +139,7 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, verdicts: Verdicts) -> V
     view
 }
 
-pub(super) fn of_route<'c>(config: &'c Config, route: &Route) -> Vec<&'c Arc<Upstream>> {
+fn of_route<'c>(config: &'c Config, route: &Route) -> Vec<&'c Arc<Upstream>> {
     config.upstreams.iter().filter(|upstream| route.upstreams.contains(&upstream.name)).collect()
 }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::build::{class_of, of_route};
+use super::build::{class_of, judged};
 use crate::catalog::{Item, Snapshot};
-use crate::config::{Config, Route};
-use crate::policy::{self, Asked, Class, Decision};
+use crate::config::{Config, Route, Upstream};
+use crate::policy::{Class, Decision};
 use crate::principal::Rights;
 use crate::protocol::ListKind;
 
@@ -32,28 +32,11 @@ pub fn explain(snapshot: &Snapshot, route: &Route, rights: &Rights) -> Vec<Expla
 /// The decision about one item; `None` where its upstream is not on the route.
 #[must_use]
 pub fn explain_item(config: &Config, route: &Route, rights: &Rights, item: &Arc<Item>) -> Option<Explained> {
-    let upstreams = of_route(config, route);
-    let upstream = upstreams.iter().find(|upstream| upstream.name == item.upstream)?;
-    let class = class_of(upstream, item);
-    let hidden = |by: &str| Some((Decision::Hide, by.to_owned()));
-    let listed = match item.kind {
-        ListKind::Tools if !route.allow.is_match(&item.name) || route.deny.is_match(&item.name) => {
-            hidden("tools of the route")
-        }
-        _ if class != Class::Read && route.read_only => hidden("mode of the route"),
-        _ if class != Class::Read && upstream.read_only => hidden("mode of the upstream"),
-        _ => None,
+    let is_its = |upstream: &&Arc<Upstream>| upstream.name == item.upstream;
+    let upstream = config.upstreams.iter().find(is_its).filter(|up| route.upstreams.contains(&up.name))?;
+    let (decision, by) = match judged(upstream, route, rights, item) {
+        Ok((decision, ruling)) => (decision, ruling.to_string()),
+        Err(operator) => (Decision::Hide, operator.to_owned()),
     };
-    let (decision, by) = listed.unwrap_or_else(|| {
-        let asked = Asked {
-            route: &route.name,
-            upstream: &upstream.name,
-            kind: item.kind,
-            local: item.local(),
-            class,
-        };
-        let (decision, ruling) = policy::decide(&route.policy, rights, &asked);
-        (decision, ruling.to_string())
-    });
-    Some(Explained { item: Arc::clone(item), class, decision, by })
+    Some(Explained { item: Arc::clone(item), class: class_of(upstream, item), decision, by })
 }
