@@ -12,20 +12,34 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, h
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::auth::Authenticator;
+use crate::auth::Authenticators;
 use crate::catalog::Snapshot;
 use crate::downstream::{Body, Endpoint};
+use crate::source::Loading;
 use crate::telemetry::Registry;
 use crate::upstream::Set;
+
+/// What the admin listener shows.
+#[derive(Debug)]
+pub struct Shown {
+    /// What requests read.
+    pub snapshots: watch::Receiver<Arc<Snapshot>>,
+    /// The upstream side.
+    pub upstreams: Set,
+    /// The client side.
+    pub endpoint: Arc<Endpoint>,
+    /// Whether the keys of issuers are known.
+    pub authenticators: Arc<Authenticators>,
+    /// Where the configuration stands.
+    pub loading: watch::Receiver<Arc<Loading>>,
+    /// The numbers.
+    pub registry: Arc<Registry>,
+}
 
 /// Answers the admin listener.
 #[derive(Debug)]
 pub struct Admin {
-    snapshots: watch::Receiver<Arc<Snapshot>>,
-    upstreams: Set,
-    endpoint: Arc<Endpoint>,
-    authenticator: Arc<Authenticator>,
-    registry: Arc<Registry>,
+    shown: Shown,
     on_loopback: bool,
     draining: AtomicBool,
     ever_up: health::EverUp,
@@ -35,19 +49,10 @@ pub struct Admin {
 impl Admin {
     /// Takes what it shows.
     #[must_use]
-    pub fn new(
-        snapshots: watch::Receiver<Arc<Snapshot>>,
-        upstreams: Set,
-        (endpoint, authenticator): (Arc<Endpoint>, Arc<Authenticator>),
-        registry: Arc<Registry>,
-    ) -> Self {
-        let on_loopback = snapshots.borrow().config.admin.address.ip().is_loopback();
+    pub fn new(shown: Shown) -> Self {
+        let on_loopback = shown.snapshots.borrow().config.admin.address.ip().is_loopback();
         Self {
-            snapshots,
-            upstreams,
-            endpoint,
-            authenticator,
-            registry,
+            shown,
             on_loopback,
             draining: AtomicBool::new(false),
             ever_up: health::EverUp::default(),
@@ -84,7 +89,7 @@ impl Admin {
                 let status = if ready.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
                 json(status, &ready)
             }
-            "/metrics" => text(StatusCode::OK, Registry::CONTENT_TYPE, self.registry.render()),
+            "/metrics" => text(StatusCode::OK, Registry::CONTENT_TYPE, self.shown.registry.render()),
             "/api/status" if self.on_loopback => json(StatusCode::OK, &status::status(self)),
             "/api/tools" if self.on_loopback => json(StatusCode::OK, &status::tools(self)),
             _ => text(StatusCode::NOT_FOUND, "text/plain", "not found\n"),

@@ -4,30 +4,34 @@
 //! work is taken for `drain.delay` → no new work, no new connections → standing streams end → calls finish until
 //! `drain.deadline` → what is left is cancelled → upstream sessions end.
 
+mod succession;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::Admin;
-use crate::auth::{self, Authenticator, SetUpError};
+use crate::admin::{Admin, Shown};
+use crate::auth::{self, Authenticators, SetUpError};
 use crate::catalog::{Keeper, Presence, Snapshot};
-use crate::config::Config;
+use crate::config::{Config, Loaded};
 use crate::downstream::{Endpoint, Parts};
 use crate::notify::Hub;
 use crate::protocol::ListKind;
 use crate::relay::Relay;
 use crate::seal::Keyring;
-use crate::server::{BindError, Gate, Running, accept, admin_service, bind, mcp_service};
+use crate::server::{BindError, ConnectionLimits, Gate, Running, accept, admin_service, bind, mcp_service};
+use crate::source::{self, FileSource, Loading, Read, Reload};
 use crate::task::TaskGroup;
-use crate::telemetry::{AuditLog, Registry};
+use crate::telemetry::{AuditLog, LogLevel, Registry};
 use crate::upstream::{Set, StartError};
 use crate::view::Views;
 use crate::{downstream, notify, relay, upstream};
+use succession::Succession;
 
 /// How long what was cut gets to notice.
 const LAST_MOMENT: Duration = Duration::from_millis(200);
@@ -51,13 +55,13 @@ pub enum AppError {
 /// Weir, ready to serve.
 #[derive(Debug)]
 pub struct App {
-    config: Arc<Config>,
     mcp: TcpListener,
     admin_listener: TcpListener,
     admin: Arc<Admin>,
     endpoint: Arc<Endpoint>,
-    authenticator: Arc<Authenticator>,
     core: Core,
+    succession: Succession,
+    reload: Option<Reload>,
 }
 
 /// The parts without a socket: upstreams, catalog, relay.
@@ -86,7 +90,7 @@ impl Core {
         let tasks = TaskGroup::new("weir");
         let metrics = upstream::Metrics::register(registry.plain());
         let upstreams = Set::start(config, &tasks.child("upstreams"), metrics)?;
-        let (keeper, snapshots) = Keeper::new(Arc::clone(config), upstreams.inventories());
+        let (keeper, snapshots) = Keeper::new(upstreams.material());
         let views = Arc::new(Views::default());
         let keyring = Arc::new(Keyring::random());
         let metrics = relay::Metrics::register(registry.plain());
@@ -128,13 +132,26 @@ pub struct Ended {
     pub cut: usize,
 }
 
-/// How `run` is told to stop.
+/// What `run` is told while it runs.
 #[derive(Debug, Clone, Default)]
-pub struct Shutdown {
+pub struct Orders {
     /// Begin to drain.
     pub begin: CancellationToken,
     /// Do not wait for `drain.delay`.
     pub hurry: CancellationToken,
+    /// Read the configuration again.
+    pub reload: Arc<Notify>,
+}
+
+/// What Weir starts with.
+#[derive(Debug)]
+pub struct Start {
+    /// The configuration, as it was loaded.
+    pub loaded: Loaded,
+    /// Where it comes from, if it may come again, and what was read for it.
+    pub source: Option<(FileSource, Read)>,
+    /// The level of the log, if it may change.
+    pub log_level: Option<LogLevel>,
 }
 
 impl App {
@@ -142,27 +159,42 @@ impl App {
     ///
     /// # Errors
     /// [`AppError`] when a socket or an upstream's client cannot be had.
-    pub async fn bind(config: Config) -> Result<Self, AppError> {
+    pub async fn bind(start: Start) -> Result<Self, AppError> {
+        let Start { loaded: Loaded { config, warnings }, source, log_level } = start;
         let config = Arc::new(config);
         let mcp = bind(config.listen.address).await?;
         let admin_listener = bind(config.admin.address).await?;
         // Before anything runs: whoever cannot have the token need not start.
         auth::generate(&config)?;
         let mut core = Core::start(&config)?;
-        let authenticator = Arc::new(Authenticator::new(&config)?);
-        authenticator.keep_keys(&core.tasks)?;
+        let authenticators = Arc::new(Authenticators::start(&config, &core.tasks)?);
         let parts = Parts {
             relay: Arc::clone(&core.relay),
             hub: Arc::clone(&core.hub),
-            authenticator: Arc::clone(&authenticator),
+            authenticators: Arc::clone(&authenticators),
             keyring: Arc::clone(&core.keyring),
             metrics: downstream::Metrics::register(core.registry.plain()),
         };
         let endpoint = Arc::new(Endpoint::new(parts, &config, &core.tasks));
-        let registry = Arc::new(std::mem::take(&mut core.registry));
-        let doors = (Arc::clone(&endpoint), Arc::clone(&authenticator));
-        let admin = Admin::new(core.snapshots.clone(), core.upstreams.clone(), doors, registry);
-        Ok(Self { config, mcp, admin_listener, admin: Arc::new(admin), endpoint, authenticator, core })
+        let loading = watch::Sender::new(Arc::new(Loading::now(config.path.clone(), warnings)));
+        let metrics = source::Metrics::register(core.registry.plain());
+        let shown = Shown {
+            snapshots: core.snapshots.clone(),
+            upstreams: core.upstreams.clone(),
+            endpoint: Arc::clone(&endpoint),
+            authenticators: Arc::clone(&authenticators),
+            loading: loading.subscribe(),
+            registry: Arc::new(std::mem::take(&mut core.registry)),
+        };
+        let admin = Arc::new(Admin::new(shown));
+        let reload = source.map(|source| Reload::new(source, loading, metrics));
+        let succession = Succession {
+            authenticators,
+            upstreams: core.upstreams.clone(),
+            snapshots: core.snapshots.clone(),
+            log_level,
+        };
+        Ok(Self { mcp, admin_listener, admin, endpoint, core, succession, reload })
     }
 
     /// Where the MCP listener is.
@@ -187,22 +219,23 @@ impl App {
         self.core.snapshots.clone()
     }
 
-    /// Serves until `shutdown` begins, then drains.
-    pub async fn run(self, shutdown: Shutdown) -> Ended {
+    /// Serves until the orders say to drain, and drains.
+    pub async fn run(self, orders: Orders) -> Ended {
         let gate = Arc::new(Gate::default());
-        let limits = self.config.listen.limits;
         let connections = TaskGroup::new("connections");
         let closing = CancellationToken::new();
-        let running = Running {
-            tasks: connections.clone(),
-            closing: closing.clone(),
-            connections: limits.connections,
-            header_timeout: limits.header_timeout,
+        let snapshots = self.core.snapshots.clone();
+        let limits = move |most: Option<usize>| {
+            let limits = snapshots.borrow().config.listen.limits;
+            let most = most.unwrap_or(limits.connections);
+            ConnectionLimits { most, header_timeout: limits.header_timeout }
         };
+        let of_admin = limits.clone();
+        let running =
+            Running { tasks: connections.clone(), closing: closing.clone(), limits: move || limits(None) };
         let service = mcp_service(
-            &self.config.listen,
             self.core.snapshots.clone(),
-            (Arc::clone(&self.authenticator), self.core.audit.clone()),
+            (Arc::clone(&self.succession.authenticators), self.core.audit.clone()),
             Arc::clone(&self.endpoint),
             Arc::clone(&gate),
         );
@@ -210,21 +243,30 @@ impl App {
         let admin_running = Running {
             tasks: self.core.tasks.child("admin"),
             closing: CancellationToken::new(),
-            connections: ADMIN_CONNECTIONS,
-            header_timeout: limits.header_timeout,
+            limits: move || of_admin(Some(ADMIN_CONNECTIONS)),
         };
         let admin = admin_service(Arc::clone(&self.admin));
         self.core
             .tasks
             .spawn_until_cancelled("admin listener", accept(self.admin_listener, admin_running, admin));
+        let reloading = self.core.tasks.child("reload");
+        if let Some(reload) = self.reload {
+            let (succession, hangup) = (self.succession, Arc::clone(&orders.reload));
+            let current = Arc::clone(&self.core.snapshots.borrow().config);
+            let apply = async move |config| succession.apply(config).await;
+            let run = reload.run(current, async move || hangup.notified().await, apply);
+            reloading.spawn_until_cancelled("reload", Box::pin(run));
+        }
 
-        shutdown.begin.cancelled().await;
-        let deadline = Instant::now() + self.config.listen.drain.deadline;
+        orders.begin.cancelled().await;
+        reloading.cancel();
+        let drain = self.core.snapshots.borrow().config.listen.drain;
+        let deadline = Instant::now() + drain.deadline;
         self.admin.drain();
         tracing::info!(event = "drain.begin", "not ready any more");
         tokio::select! {
-            () = sleep(self.config.listen.drain.delay) => {}
-            () = shutdown.hurry.cancelled() => {}
+            () = sleep(drain.delay) => {}
+            () = orders.hurry.cancelled() => {}
         }
         gate.shut();
         closing.cancel();
@@ -254,6 +296,18 @@ async fn finish(connections: &TaskGroup, deadline: Instant) -> usize {
         tracing::warn!(event = "drain.cut", "some connections did not end");
     }
     cut
+}
+
+/// An error with everything that led to it, in one line.
+#[must_use]
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
 }
 
 /// What `serve` says of its upstreams once it is ready.

@@ -11,6 +11,7 @@ mod generate;
 mod jwt;
 mod keys;
 mod metadata;
+mod succession;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,11 +19,12 @@ use std::sync::Arc;
 use http::{HeaderMap, StatusCode};
 use jiff::Timestamp;
 
-use crate::config::{Config, Policy, Route, Token};
-use crate::principal::{Grant, Principal, Rights, Scope};
+use crate::config::{Config, Issuer, Policy, Route, Token};
+use crate::principal::{Grant, Principal, Rights, Scope, Voucher};
 use crate::task::TaskGroup;
 
 pub use generate::new_token;
+pub use succession::{Authenticators, Prepared};
 
 use bearer::{Presented, Tokens};
 use challenge::Challenger;
@@ -86,11 +88,20 @@ impl Authenticator {
     /// # Errors
     /// [`SetUpError::Token`] when the token of `access.generate` cannot be read.
     pub fn new(config: &Config) -> Result<Self, SetUpError> {
+        Self::after(config, None)
+    }
+
+    /// An authenticator for this configuration that has the keys which the one before it knows.
+    fn after(config: &Config, before: Option<&Self>) -> Result<Self, SetUpError> {
+        let known = before.and_then(|before| before.sources.as_ref()).map(|sources| &sources.jwts);
+        let keys = |issuer: &Arc<Issuer>| {
+            Keys::new(Arc::clone(issuer), known.and_then(|known| known.keys_like(issuer)))
+        };
         let generated = config.access.guard().and_then(|guard| guard.generate.as_deref());
         let generated = generated.map(own_token).transpose()?.flatten();
         let sources = config.access.guard().map(|guard| Sources {
             tokens: Tokens::new(guard.tokens.iter().chain(&generated)),
-            jwts: Jwts::new(guard.issuers.iter().map(|issuer| Keys::new(Arc::clone(issuer))).collect()),
+            jwts: Jwts::new(guard.issuers.iter().map(keys).collect()),
             takes_initialize_tokens: guard.initialize_token,
         });
         let public_url = config.listen.public_url.as_deref();
@@ -156,6 +167,22 @@ impl Authenticator {
         };
         let principal = self.holder(sources, token, route, now).await?;
         Ok(on_route(&principal, &route.policy))
+    }
+
+    /// The principal as it is here, on a route: `None` where what it rests on is not accepted any more.
+    #[must_use]
+    pub fn again(&self, principal: &Principal, route: &Route, now: Timestamp) -> Option<Principal> {
+        let found = match (&principal.voucher, &self.sources) {
+            (Voucher::Open, None) => return Some(principal.clone()),
+            (Voucher::Open, Some(_)) | (_, None) => return None,
+            (Voucher::Anonymous, Some(_)) => Principal::anonymous(route.policy.anonymous.clone()?),
+            (Voucher::Token(hash), Some(sources)) => sources.tokens.with_hash(hash, now)?,
+            (Voucher::Issued(grant), Some(sources)) => {
+                sources.jwts.keys().iter().find(|keys| *keys.issuer.issuer == *principal.subject.issuer)?;
+                Principal { rights: Rights::Granted(Arc::clone(grant)), ..principal.clone() }
+            }
+        };
+        (found.subject == principal.subject).then(|| on_route(&found, &route.policy))
     }
 
     /// Whether legacy clients may send a static token in `initialize`.

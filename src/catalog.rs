@@ -18,7 +18,7 @@ pub use definition::Checker;
 pub use inventory::{Entry, Inventories, Inventory, LeftOut, ParamHeader, Presence, Trouble};
 pub use item::{Catalog, Item};
 pub use keeper::Keeper;
-pub use snapshot::Snapshot;
+pub use snapshot::{Material, Snapshot};
 
 #[cfg(test)]
 pub(crate) mod tests;

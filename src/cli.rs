@@ -167,7 +167,7 @@ impl TokenArguments {
 /// Runs what was typed.
 pub async fn run(arguments: Arguments) -> Exit {
     match arguments.command {
-        None => serve::run(&arguments.serve).await,
+        None => Box::pin(serve::run(&arguments.serve)).await,
         Some(Command::Serve(serve)) => serve::run(&serve).await,
         Some(Command::Check(check)) => connect::run(&check).await,
         Some(Command::List(list)) => list::run(&list).await,

@@ -7,6 +7,7 @@
 //! Invariant: no problem, and no `Debug` of anything public, shows a secret or the query of an address.
 
 mod check;
+mod diff;
 mod environment;
 mod file;
 mod model;
@@ -14,15 +15,16 @@ mod problem;
 mod read;
 mod tree;
 
-pub use environment::{Environment, Process};
+pub use diff::follow;
+pub use environment::{Environment, Process, Recorder};
 pub use model::{
     Access, Admin, Algorithm, Allowed, Audit, Builtin, ChildCommand, Class, Classes, Concurrency, Config,
     Credential, DefaultDecision, Drain, Effect, Guard, Issuer, KeySource, Kind, Listen, ListenLimits,
     LogFormat, Match, Notify, PageSize, ParkLimits, Policy, Require, Route, Rule, ScopeWords, Sessions,
-    Sharing, Telemetry, Timeouts, Token, ToolFilter, Transport, Upstream, UpstreamLimits,
+    Sharing, Telemetry, Timeouts, Token, ToolFilter, ToolTimeout, Transport, Upstream, UpstreamLimits,
 };
 pub use problem::{Problem, Problems, Severity};
-pub use read::{Loaded, URL_NAME, demonstration, for_url, load, overridden, read_text, schema};
+pub use read::{Loaded, URL_NAME, demonstration, for_url, load, load_in, overridden, read_text, schema};
 
 #[cfg(test)]
 mod tests;

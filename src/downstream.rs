@@ -5,6 +5,7 @@
 
 mod accept;
 mod body;
+mod footing;
 mod legacy;
 mod metrics;
 mod modern;
@@ -21,9 +22,10 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 pub use body::Body;
+use footing::Footing;
 pub use metrics::Metrics;
 
-use crate::auth::Authenticator;
+use crate::auth::Authenticators;
 use crate::catalog::Snapshot;
 use crate::config::{Config, Route};
 use crate::exchange::Caller;
@@ -68,7 +70,7 @@ pub struct Inbound {
 struct Shared {
     relay: Arc<Relay>,
     hub: Arc<Hub>,
-    authenticator: Arc<Authenticator>,
+    authenticators: Arc<Authenticators>,
     keyring: Arc<Keyring>,
     on_loopback: bool,
     /// Cancelled when standing streams must end.
@@ -87,6 +89,13 @@ impl Inbound {
 impl Shared {
     fn seat(&self, request: &Inbound) -> Seat {
         self.relay.seat(Arc::clone(&request.snapshot), Arc::clone(&request.route), &request.principal)
+    }
+
+    /// A principal as it is now on a route: `None` where the route or what the principal rests on is there no more.
+    fn again(&self, principal: &Principal, route: &Route) -> Option<Principal> {
+        let snapshot = self.hub.snapshot();
+        let route = snapshot.config.route(&route.name)?;
+        self.authenticators.of(&snapshot.config).again(principal, route, Timestamp::now())
     }
 
     fn caller(&self, principal: &Principal, abilities: Abilities) -> Caller {
@@ -123,8 +132,8 @@ pub struct Parts {
     pub relay: Arc<Relay>,
     /// Tells of changes.
     pub hub: Arc<Hub>,
-    /// Writes challenges.
-    pub authenticator: Arc<Authenticator>,
+    /// Write challenges, and say whether what outlives a request may go on.
+    pub authenticators: Arc<Authenticators>,
     /// Seals session ids.
     pub keyring: Arc<Keyring>,
     /// Where numbers go.
@@ -142,18 +151,18 @@ impl Endpoint {
     /// Puts the endpoint together. Its tasks belong to `tasks`.
     #[must_use]
     pub fn new(parts: Parts, config: &Config, tasks: &TaskGroup) -> Self {
-        let parking = modern::Parking::new(config.listen.limits.parked, tasks, parts.metrics.parked.clone());
+        let parking = modern::Parking::new(Arc::clone(&parts.hub), tasks, parts.metrics.parked.clone());
         let shared = Arc::new(Shared {
             relay: parts.relay,
             hub: parts.hub,
-            authenticator: parts.authenticator,
+            authenticators: parts.authenticators,
             keyring: parts.keyring,
             on_loopback: config.listen.address.ip().is_loopback(),
             ending: CancellationToken::new(),
             metrics: parts.metrics,
             parking,
         });
-        let legacy = legacy::Legacy::new(Arc::clone(&shared), config.listen.sessions, tasks);
+        let legacy = legacy::Legacy::new(Arc::clone(&shared), tasks);
         Self { shared, legacy }
     }
 

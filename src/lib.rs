@@ -17,6 +17,7 @@ pub mod telemetry;
 pub mod auth;
 pub mod catalog;
 pub mod policy;
+pub mod source;
 
 pub mod upstream;
 pub mod view;

@@ -55,6 +55,21 @@ pub struct Principal {
     pub rights: Rights,
     /// When its token ends, in seconds since 1970 UTC; `None`: never.
     pub until: Option<i64>,
+    /// What it rests on.
+    pub voucher: Voucher,
+}
+
+/// What a principal rests on, so that what outlives a request can be asked for it again.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Voucher {
+    /// Access is open.
+    Open,
+    /// Callers without a credential may come.
+    Anonymous,
+    /// A configured token, by the SHA-256 of its bytes.
+    Token([u8; 32]),
+    /// A token of an issuer, which grants this.
+    Issued(Arc<Grant>),
 }
 
 /// Whom limits count for: a principal, and callers without a credential per address.
@@ -94,6 +109,7 @@ impl Principal {
             subject: Subject { issuer: "open".into(), subject: "anyone".into() },
             rights: Rights::All,
             until: None,
+            voucher: Voucher::Open,
         }
     }
 
@@ -101,7 +117,8 @@ impl Principal {
     #[must_use]
     pub fn anonymous(scopes: BTreeSet<Scope>) -> Self {
         let grant = Grant { scopes, is_anonymous: true, ..Grant::default() };
-        Self::granted(Subject { issuer: "anonymous".into(), subject: "anyone".into() }, grant, None)
+        let subject = Subject { issuer: "anonymous".into(), subject: "anyone".into() };
+        Self { voucher: Voucher::Anonymous, ..Self::granted(subject, grant, None) }
     }
 
     /// The principal of a configured token.
@@ -114,7 +131,8 @@ impl Principal {
     /// The principal of a credential that ends at `until`, in seconds since 1970 UTC.
     #[must_use]
     pub fn granted(subject: Subject, grant: Grant, until: Option<i64>) -> Self {
-        Self { subject, rights: Rights::Granted(Arc::new(grant)), until }
+        let grant = Arc::new(grant);
+        Self { subject, rights: Rights::Granted(Arc::clone(&grant)), until, voucher: Voucher::Issued(grant) }
     }
 
     /// The scopes of its credential.

@@ -9,7 +9,7 @@ mod tracing;
 
 pub use self::audit::{AuditLine, AuditLog, AuditPrincipal, Slot, Unwritable};
 pub use self::registry::Registry;
-pub use self::tracing::init_tracing;
+pub use self::tracing::{LogLevel, init_tracing};
 
 #[cfg(test)]
 mod tests;

@@ -45,7 +45,7 @@ mod wishes;
 pub use link::Link;
 pub use metrics::Metrics;
 pub use peer::TaskNews;
-pub use set::{Set, StartError};
+pub use set::{Next, Set, StartError};
 pub use status::{LastError, Status};
 pub use wishes::{Standing, Watching};
 

@@ -36,7 +36,7 @@ struct Check {
 /// Whether traffic may come: bound (or nobody could ask), a first snapshot, every required upstream up once, not
 /// draining.
 pub(super) fn ready(admin: &Admin) -> Ready {
-    let snapshot = std::sync::Arc::clone(&admin.snapshots.borrow());
+    let snapshot = std::sync::Arc::clone(&admin.shown.snapshots.borrow());
     let draining = admin.draining.load(Ordering::Relaxed);
     let mut checks = vec![
         Check { name: "listener".to_owned(), ok: true, detail: "bound".to_owned() },
@@ -55,7 +55,7 @@ pub(super) fn ready(admin: &Admin) -> Ready {
         let ok = admin.ever_up.note(&upstream.name, up);
         checks.push(Check { name: format!("upstream:{}", upstream.name), ok, detail });
     }
-    for (issuer, ok) in admin.authenticator.issuers() {
+    for (issuer, ok) in admin.shown.authenticators.newest().issuers() {
         let detail = if ok { "keys are known" } else { "no keys yet" };
         checks.push(Check { name: format!("keys:{issuer}"), ok, detail: detail.to_owned() });
     }

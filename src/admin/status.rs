@@ -13,9 +13,10 @@ use crate::upstream::Status;
 
 /// `/api/status` (design contract, section 10).
 pub(super) fn status(admin: &Admin) -> Value {
-    let snapshot = Arc::clone(&admin.snapshots.borrow());
+    let snapshot = Arc::clone(&admin.shown.snapshots.borrow());
     let config = &snapshot.config;
-    let known = admin.upstreams.status();
+    let loading = Arc::clone(&admin.shown.loading.borrow());
+    let known = admin.shown.upstreams.status();
     let upstreams: Vec<Value> = config
         .upstreams
         .iter()
@@ -27,10 +28,14 @@ pub(super) fn status(admin: &Admin) -> Value {
         "uptime_s": admin.started.elapsed().as_secs(),
         "generation": snapshot.generation,
         "catalog_hash": format!("{:016x}", snapshot.catalog.hash()),
-        "config": { "path": config.path.as_ref().map(|path| path.display().to_string()), "problems": [] },
+        "config": {
+            "path": loading.path.as_ref().map(|path| path.display().to_string()),
+            "loaded_at": loading.loaded_at.to_string(),
+            "problems": loading.problems.iter().collect::<Vec<_>>(),
+        },
         "upstreams": upstreams,
-        "sessions": admin.endpoint.sessions(),
-        "parked": admin.endpoint.parked(),
+        "sessions": admin.shown.endpoint.sessions(),
+        "parked": admin.shown.endpoint.parked(),
     })
 }
 
@@ -76,7 +81,7 @@ fn kind(kind: &Kind) -> &'static str {
 
 /// `/api/tools`: every published tool, unfiltered.
 pub(super) fn tools(admin: &Admin) -> Value {
-    let snapshot = Arc::clone(&admin.snapshots.borrow());
+    let snapshot = Arc::clone(&admin.shown.snapshots.borrow());
     Value::from(rows(&snapshot))
 }
 

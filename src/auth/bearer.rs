@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::config::Token;
-use crate::principal::Principal;
+use crate::principal::{Principal, Voucher};
 
 const LONGEST: usize = 16 * 1024;
 
@@ -56,6 +56,12 @@ struct Entry {
     not_after: Option<i64>,
 }
 
+impl Entry {
+    fn principal(&self) -> Principal {
+        Principal { until: self.not_after, voucher: Voucher::Token(self.hash), ..self.principal.clone() }
+    }
+}
+
 impl Tokens {
     pub(super) fn new<'t>(tokens: impl IntoIterator<Item = &'t Token>) -> Self {
         let entry = |token: &Token| Entry {
@@ -77,6 +83,12 @@ impl Tokens {
                 found = Some(entry);
             }
         }
-        found.map(|entry| Principal { until: entry.not_after, ..entry.principal.clone() })
+        found.map(Entry::principal)
+    }
+
+    /// The principal of the token with this hash, which is compared in public.
+    pub(super) fn with_hash(&self, hash: &[u8; 32], now: Timestamp) -> Option<Principal> {
+        let good = |entry: &&Entry| entry.not_after.is_none_or(|end| now.as_second() < end);
+        self.0.iter().rev().find(|entry| entry.hash == *hash).filter(good).map(Entry::principal)
     }
 }

@@ -114,6 +114,13 @@ impl Jwts {
         self.issuers.is_empty()
     }
 
+    /// The keys of the issuer that this one is, from the same place.
+    pub(super) fn keys_like(&self, issuer: &Issuer) -> Option<&Arc<Keys>> {
+        let is_like =
+            |keys: &&Arc<Keys>| keys.issuer.issuer == issuer.issuer && keys.issuer.keys == issuer.keys;
+        self.issuers.iter().find(is_like)
+    }
+
     /// The key sets.
     pub(super) fn keys(&self) -> &[Arc<Keys>] {
         &self.issuers

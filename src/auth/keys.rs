@@ -143,11 +143,13 @@ impl std::fmt::Debug for Keys {
 }
 
 impl Keys {
-    pub(super) fn new(issuer: Arc<Issuer>) -> Arc<Self> {
+    /// The keys of an issuer, with those that are known `before` the first fetch.
+    pub(super) fn new(issuer: Arc<Issuer>, before: Option<&Arc<Self>>) -> Arc<Self> {
+        let confirmed = before.and_then(|before| *before.confirmed());
         Arc::new(Self {
             issuer,
-            set: watch::Sender::new(Arc::default()),
-            confirmed: Mutex::default(),
+            set: watch::Sender::new(before.map(|before| before.current()).unwrap_or_default()),
+            confirmed: Mutex::new(confirmed),
             fetches: watch::Sender::new(0),
             extra: Mutex::default(),
             wanted: Notify::new(),
@@ -156,8 +158,11 @@ impl Keys {
 
     /// Whether there are keys that were confirmed lately enough.
     pub(super) fn are_good(&self) -> bool {
-        let confirmed = *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
-        confirmed.is_some_and(|at| at.elapsed() < MAX_STALE)
+        self.confirmed().is_some_and(|at| at.elapsed() < MAX_STALE)
+    }
+
+    fn confirmed(&self) -> MutexGuard<'_, Option<Instant>> {
+        self.confirmed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The keys now.
@@ -242,7 +247,7 @@ impl Keys {
         if keys.is_empty() && !is_known {
             return Err(Trouble::NoKey);
         }
-        *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        *self.confirmed() = Some(Instant::now());
         if is_known {
             return Ok(());
         }

@@ -7,8 +7,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{Catalog, Inventories, Presence, Snapshot, build};
-use crate::config::Config;
+use super::{Catalog, Inventories, Material, Presence, Snapshot, build};
 
 /// How long the first snapshot waits for upstreams that are still connecting.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
@@ -16,37 +15,29 @@ const FIRST_WAIT: Duration = Duration::from_secs(2);
 /// Turns inventories into snapshots.
 #[derive(Debug)]
 pub struct Keeper {
-    config: Arc<Config>,
-    inventories: watch::Receiver<Arc<Inventories>>,
+    material: watch::Receiver<Material>,
     snapshots: watch::Sender<Arc<Snapshot>>,
 }
 
 impl Keeper {
-    /// Takes the configuration and the watch of the upstream side; returns the keeper and the watch that requests
-    /// read. The watch holds a snapshot of generation 0 until [`Keeper::run`] publishes the first one.
+    /// Takes the watch of the upstream side; returns the keeper and the watch that requests read. The watch holds a
+    /// snapshot of generation 0 until [`Keeper::run`] publishes the first one.
     #[must_use]
-    pub fn new(
-        config: Arc<Config>,
-        inventories: watch::Receiver<Arc<Inventories>>,
-    ) -> (Self, watch::Receiver<Arc<Snapshot>>) {
-        let empty = Snapshot {
-            generation: 0,
-            config: Arc::clone(&config),
-            catalog: Arc::new(Catalog::default()),
-            inventories: Arc::clone(&inventories.borrow()),
-        };
+    pub fn new(material: watch::Receiver<Material>) -> (Self, watch::Receiver<Arc<Snapshot>>) {
+        let Material { config, inventories } = material.borrow().clone();
+        let empty = Snapshot { generation: 0, config, catalog: Arc::new(Catalog::default()), inventories };
         let (snapshots, receiver) = watch::channel(Arc::new(empty));
-        (Self { config, inventories, snapshots }, receiver)
+        (Self { material, snapshots }, receiver)
     }
 
     /// Publishes snapshots until cancelled or until the upstream side is gone.
     pub async fn run(mut self, cancelled: CancellationToken) {
         let first = Instant::now() + FIRST_WAIT;
         // Cancel-safe: `wait_for` and `changed` lose nothing when dropped.
-        while !settled(&self.inventories.borrow_and_update()) {
+        while !settled(&self.material.borrow_and_update().inventories) {
             tokio::select! {
                 () = cancelled.cancelled() => return,
-                changed = timeout_at(first, self.inventories.changed()) => match changed {
+                changed = timeout_at(first, self.material.changed()) => match changed {
                     Ok(Ok(())) => {}
                     Ok(Err(_)) | Err(_) => break,
                 },
@@ -56,17 +47,18 @@ impl Keeper {
             self.publish();
             tokio::select! {
                 () = cancelled.cancelled() => return,
-                changed = self.inventories.changed() => if changed.is_err() { return },
+                changed = self.material.changed() => if changed.is_err() { return },
             }
         }
     }
 
     fn publish(&mut self) {
-        let inventories = Arc::clone(&self.inventories.borrow_and_update());
-        let catalog = build(&self.config, &inventories);
+        let Material { config, inventories } = self.material.borrow_and_update().clone();
+        let catalog = build(&config, &inventories);
         let current = Arc::clone(&self.snapshots.borrow());
         let same_catalog = *current.catalog == catalog;
-        if same_catalog && *current.inventories == *inventories && current.generation > 0 {
+        let is_settled = Arc::ptr_eq(&current.config, &config) && current.generation > 0;
+        if same_catalog && is_settled && *current.inventories == *inventories {
             return;
         }
         let unchanged = same_catalog && current.generation > 0;
@@ -75,7 +67,6 @@ impl Keeper {
             report(&current.catalog, &catalog);
         }
         let generation = current.generation + 1;
-        let config = Arc::clone(&self.config);
         self.snapshots.send_replace(Arc::new(Snapshot { generation, config, catalog, inventories }));
     }
 }

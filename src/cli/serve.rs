@@ -6,17 +6,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::print::{err, out};
 use super::{Exit, ServeArguments};
-use crate::app::{App, AppError, Shutdown, summary};
-use crate::config::{self, Config, DefaultDecision};
+use crate::app::{App, Orders, Start, chain, summary};
+use crate::config::{self, DefaultDecision, Loaded, Problems};
+use crate::source::{FileSource, Read};
 use crate::telemetry;
 
 /// Serves until a signal says stop.
 pub(super) async fn run(arguments: &ServeArguments) -> Exit {
-    let config = match load(arguments) {
-        Ok(config) => config,
+    let (loaded, source) = match load(arguments) {
+        Ok(loaded) => loaded,
         Err(exit) => return exit,
     };
-    telemetry::init_tracing(&config.telemetry);
+    let log_level = telemetry::init_tracing(&loaded.config.telemetry);
+    let config = &loaded.config;
     let open = config.access.is_open();
     if open {
         tracing::warn!(
@@ -32,16 +34,15 @@ pub(super) async fn run(arguments: &ServeArguments) -> Exit {
     let paths: Vec<String> = config.routes.iter().map(|route| route.path.clone()).collect();
     let helpful = open && config.listen.address.ip().is_loopback();
     // Before anything is bound or printed: whoever reads the lines may send a signal at once.
-    let (Ok(terminate), Ok(interrupt)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
+    let Ok(signals) = Signals::new() else {
         err("weir: signals cannot be received");
         return Exit::Failure;
     };
-    match App::bind(config).await {
+    match App::bind(Start { loaded, source, log_level }).await {
         Ok(app) => {
-            let shutdown = Shutdown::default();
-            let signals = signals(terminate, interrupt, &shutdown);
-            serve(app, &Lines { paths, helpful }, &shutdown, signals).await
+            let orders = Orders::default();
+            let signals = signals.give(&orders);
+            Box::pin(serve(app, &Lines { paths, helpful }, &orders, signals)).await
         }
         Err(error) => {
             err(&format!("weir: {}", chain(&error)));
@@ -50,42 +51,35 @@ pub(super) async fn run(arguments: &ServeArguments) -> Exit {
     }
 }
 
-/// The configuration that the contract names, with overrides applied.
-fn load(arguments: &ServeArguments) -> Result<Config, Exit> {
+/// The configuration that the contract names, with overrides applied, and where it may come from again.
+fn load(arguments: &ServeArguments) -> Result<(Loaded, Option<(FileSource, Read)>), Exit> {
     let default = Path::new("routes.yaml");
     let path = arguments.config.as_deref().or_else(|| default.exists().then_some(default));
-    let loaded = match path {
-        Some(path) => match config::load(path) {
-            Ok(loaded) => {
-                if !loaded.warnings.is_empty() {
-                    err(loaded.warnings.to_string().trim_end());
-                }
-                loaded.config
-            }
-            Err(problems) => {
-                err(problems.to_string().trim_end());
-                return Err(Exit::Unusable);
-            }
-        },
+    let (outcome, source) = match path {
+        Some(path) => {
+            let source =
+                FileSource { path: path.to_path_buf(), listen: arguments.listen, admin: arguments.admin };
+            let (outcome, read) = source.load();
+            (outcome, Some((source, read)))
+        }
         None => {
             err("no --config and no ./routes.yaml: serving the built-in demonstration, on loopback only");
-            config::demonstration()
+            let config = config::overridden(config::demonstration(), arguments.listen, arguments.admin);
+            (config.map(|config| Loaded { config, warnings: Problems::default() }), None)
         }
     };
-    config::overridden(loaded, arguments.listen, arguments.admin).map_err(|problems| {
-        err(problems.to_string().trim_end());
-        Exit::Unusable
-    })
-}
-
-fn chain(error: &AppError) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
+    match outcome {
+        Ok(loaded) => {
+            if !loaded.warnings.is_empty() {
+                err(loaded.warnings.to_string().trim_end());
+            }
+            Ok((loaded, source))
+        }
+        Err(problems) => {
+            err(problems.to_string().trim_end());
+            Err(Exit::Unusable)
+        }
     }
-    text
 }
 
 /// What is said once Weir serves.
@@ -95,14 +89,14 @@ struct Lines {
     helpful: bool,
 }
 
-async fn serve(app: App, lines: &Lines, shutdown: &Shutdown, signals: impl Future<Output = ()>) -> Exit {
+async fn serve(app: App, lines: &Lines, orders: &Orders, signals: impl Future<Output = ()>) -> Exit {
     let (Ok(mcp), Ok(admin)) = (app.mcp_address(), app.admin_address()) else {
         err("weir: the listener has no address");
         return Exit::Failure;
     };
     let mut signalled = std::pin::pin!(signals);
     let mut snapshots = app.snapshots();
-    let mut running = std::pin::pin!(app.run(shutdown.clone()));
+    let mut running = std::pin::pin!(app.run(orders.clone()));
     let ready = async {
         let first = snapshots.wait_for(|snapshot| snapshot.generation > 0).await;
         first.map(|snapshot| std::sync::Arc::clone(&snapshot)).ok()
@@ -134,15 +128,37 @@ async fn serve(app: App, lines: &Lines, shutdown: &Shutdown, signals: impl Futur
     }
 }
 
-/// Turns the first signal into the shutdown; ends with the second, which says "at once".
-async fn signals(mut terminate: Signal, mut interrupt: Signal, shutdown: &Shutdown) {
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => shutdown.hurry.cancel(),
+/// The signals that Weir obeys.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
     }
-    shutdown.begin.cancel();
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+
+    /// Turns signals into orders; ends with the second one that says to stop, which means "at once".
+    async fn give(mut self, orders: &Orders) {
+        loop {
+            tokio::select! {
+                _ = self.hangup.recv() => {
+                    orders.reload.notify_one();
+                    continue;
+                }
+                _ = self.terminate.recv() => {}
+                _ = self.interrupt.recv() => orders.hurry.cancel(),
+            }
+            if orders.begin.is_cancelled() {
+                return;
+            }
+            orders.begin.cancel();
+        }
     }
 }

@@ -3,9 +3,13 @@
 //! The only thing outside the text that a configuration depends on, and therefore handed in: tests need neither
 //! variables nor files.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
 
 /// Variables and files, as a configuration may ask for them.
 pub trait Environment {
@@ -36,5 +40,43 @@ impl Environment for Process {
         let mut content = Vec::new();
         file.take(limit.saturating_add(1)).read_to_end(&mut content)?;
         Ok(content)
+    }
+}
+
+/// The environment of this process, which remembers what was asked of it.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    files: RefCell<BTreeMap<PathBuf, [u8; 32]>>,
+}
+
+impl Recorder {
+    /// Every file that was asked for, and a fingerprint of the content of all of them.
+    #[must_use]
+    pub fn close(self) -> (Vec<PathBuf>, [u8; 32]) {
+        let mut hash = Sha256::new();
+        let files = self.files.into_inner();
+        for (path, content) in &files {
+            let path = path.as_os_str().as_encoded_bytes();
+            hash.update(path.len().to_be_bytes());
+            hash.update(path);
+            hash.update(content);
+        }
+        (files.into_keys().collect(), hash.finalize().into())
+    }
+}
+
+impl Environment for Recorder {
+    fn variable(&self, name: &str) -> Option<String> {
+        Process.variable(name)
+    }
+
+    fn file(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+        let content = Process.file(path, limit);
+        let digest = match &content {
+            Ok(content) => Sha256::digest(content),
+            Err(error) => Sha256::digest(error.kind().to_string()),
+        };
+        self.files.borrow_mut().insert(path.to_path_buf(), digest.into());
+        content
     }
 }

@@ -71,6 +71,14 @@ pub struct Listen {
     pub drain: Drain,
 }
 
+impl Config {
+    /// The route of this name.
+    #[must_use]
+    pub fn route(&self, name: &RouteName) -> Option<&Arc<Route>> {
+        self.routes.iter().find(|route| route.name == *name)
+    }
+}
+
 impl Listen {
     /// The path prefix under which clients reach this gateway; empty without one.
     #[must_use]
@@ -350,11 +358,22 @@ pub struct Timeouts {
     /// For a call whose progress extends it.
     pub call_max: Duration,
     /// Other values of `call` for tools whose local name matches, first match first.
-    pub tools: Vec<(GlobSet, Duration)>,
+    pub tools: Vec<ToolTimeout>,
+}
+
+/// Another value of `call` for some tools.
+#[derive(Debug, Clone)]
+pub struct ToolTimeout {
+    /// The glob as it was written.
+    pub glob: String,
+    /// What it fits: local names.
+    pub tools: GlobSet,
+    /// The limit.
+    pub limit: Duration,
 }
 
 /// Calls at once towards an upstream.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Concurrency {
     /// Most calls at once; `None`: no limit.
     pub calls: Option<usize>,
@@ -365,7 +384,7 @@ pub struct Concurrency {
 }
 
 /// Sizes that an upstream may use.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UpstreamLimits {
     /// Largest answer, in bytes.
     pub answer: usize,
@@ -412,7 +431,7 @@ pub struct Telemetry {
 }
 
 /// `telemetry.audit`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {
     /// The file that lines are appended to.
     pub file: PathBuf,

@@ -80,6 +80,12 @@ impl Problems {
         self.problems.iter()
     }
 
+    /// One error about a whole file.
+    #[must_use]
+    pub fn about(path: &Path, text: &str) -> Self {
+        Self::single(&Findings::name_of(path), "", text)
+    }
+
     /// One error that has no position in a text.
     pub(crate) fn single(path: &str, key: &str, text: &str) -> Self {
         let findings = Findings::new(path);

@@ -35,15 +35,23 @@ pub struct Loaded {
 /// # Errors
 /// All problems of the file; one without position where it cannot be read.
 pub fn load(path: &Path) -> Result<Loaded, Problems> {
+    load_in(path, &Process)
+}
+
+/// Reads the configuration file at `path`, which this environment holds.
+///
+/// # Errors
+/// As for [`load`].
+pub fn load_in(path: &Path, environment: &dyn Environment) -> Result<Loaded, Problems> {
     let label = Findings::name_of(path);
-    let content = Process.file(path, LIMIT).map_err(|error| {
+    let content = environment.file(path, LIMIT).map_err(|error| {
         Problems::single(&label, "", &format!("the file cannot be read: {}", reason(&error)))
     })?;
     if content.len() as u64 > LIMIT {
         return Err(Problems::single(&label, "", "the file is larger than 4 MiB"));
     }
     match std::str::from_utf8(&content) {
-        Ok(text) => read_text(text, Some(path), &Process),
+        Ok(text) => read_text(text, Some(path), environment),
         Err(error) => {
             let findings = Findings::new(&label);
             findings.error(

@@ -25,7 +25,7 @@ use http::{HeaderName, Response, StatusCode};
 
 use super::accept::{self, Accepts};
 use super::{Body, Inbound, Shared, negotiate, render, session_id, unreadable};
-use crate::config::{self, Route};
+use crate::config::Route;
 use crate::exchange::Reaction;
 use crate::jsonrpc::{Error, Id, Message, Object};
 use crate::principal::Principal;
@@ -54,8 +54,8 @@ pub(super) struct Legacy {
 }
 
 impl Legacy {
-    pub(super) fn new(shared: Arc<Shared>, limits: config::Sessions, tasks: &TaskGroup) -> Self {
-        let table = Arc::new(Table::new(limits, Arc::clone(&shared)));
+    pub(super) fn new(shared: Arc<Shared>, tasks: &TaskGroup) -> Self {
+        let table = Arc::new(Table::new(Arc::clone(&shared)));
         let tasks = tasks.child("sessions");
         tasks.spawn_until_cancelled("session keeper", keeper::run(Arc::clone(&table)));
         Self { shared, table, calls: TaskGroup::new("calls"), tasks, pipes: Arc::default() }
@@ -169,7 +169,7 @@ impl Legacy {
             self.shared.metrics.revision_mismatch.inc();
         }
         session.used();
-        session.seen_as(&request.principal.rights);
+        session.seen_as(&request.principal);
         Ok(session)
     }
 

@@ -80,7 +80,10 @@ impl Hub {
     }
 
     fn show(&self, subscriber: &Subscriber) -> bool {
-        let view = self.views.of(&self.snapshot(), &subscriber.route, &subscriber.rights());
+        let snapshot = self.snapshot();
+        // The route of this name as it is now. One that was taken away keeps what it was until its streams end.
+        let route = snapshot.config.route(&subscriber.route.name).unwrap_or(&subscriber.route);
+        let view = self.views.of(&snapshot, route, &subscriber.rights());
         subscriber.show(view.hashes)
     }
 

@@ -10,7 +10,6 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt as _};
@@ -26,29 +25,37 @@ const EXHAUSTED: Duration = Duration::from_millis(50);
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
-/// What governs a running listener.
-#[derive(Debug, Clone)]
-pub struct Running {
-    /// Owns the connections.
-    pub tasks: TaskGroup,
-    /// Cancelled when no new connections are taken and open ones end after their current exchange.
-    pub closing: CancellationToken,
-    /// Most connections at once.
-    pub connections: usize,
+/// What connections may use.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionLimits {
+    /// Most at once.
+    pub most: usize,
     /// How long a request head may take.
     pub header_timeout: Duration,
 }
 
+/// What governs a running listener; `L` tells the limits of this moment.
+#[derive(Debug, Clone)]
+pub struct Running<L> {
+    /// Owns the connections.
+    pub tasks: TaskGroup,
+    /// Cancelled when no new connections are taken and open ones end after their current exchange.
+    pub closing: CancellationToken,
+    /// What is in force when a connection comes.
+    pub limits: L,
+}
+
 /// Takes connections until `closing` is cancelled, and serves each in a task of its own.
-pub async fn accept<S, B>(listener: TcpListener, running: Running, service: S)
+pub async fn accept<S, B, L>(listener: TcpListener, running: Running<L>, service: S)
 where
+    L: Fn() -> ConnectionLimits,
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send + 'static,
     B: http_body::Body + Send + 'static,
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let permits = Arc::new(Semaphore::new(running.connections));
+    let held = Arc::new(());
     loop {
         // Cancel-safe: `accept` loses no connection when dropped.
         let accepted = tokio::select! {
@@ -63,18 +70,21 @@ where
                 continue;
             }
         };
-        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+        let limits = (running.limits)();
+        // One is held here, one by each connection.
+        if Arc::strong_count(&held) > limits.most {
             refuse(&stream);
             continue;
-        };
+        }
+        let permit = Arc::clone(&held);
         let from = Peer(peer.ip());
         let service = service.clone().map_request(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(from);
             request
         });
-        let connection = running.clone();
+        let (tasks, closing) = (running.tasks.clone(), running.closing.clone());
         running.tasks.spawn("connection", async move {
-            serve(stream, &connection, service).await;
+            serve(stream, (&tasks, &closing), limits.header_timeout, service).await;
             drop(permit);
         });
     }
@@ -87,8 +97,12 @@ fn refuse(stream: &TcpStream) {
     }
 }
 
-async fn serve<S, B>(stream: TcpStream, running: &Running, service: S)
-where
+async fn serve<S, B>(
+    stream: TcpStream,
+    (tasks, closing): (&TaskGroup, &CancellationToken),
+    header_timeout: Duration,
+    service: S,
+) where
     S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
     S::Future: Send + 'static,
     B: http_body::Body + Send + 'static,
@@ -100,19 +114,19 @@ where
     }
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(running.header_timeout)
+        .header_read_timeout(header_timeout)
         .max_headers(MOST_HEADERS)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
     let mut connection = std::pin::pin!(connection);
     // Cancel-safe: the connection is pinned and polled again after the graceful end was asked for.
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,
-        () = running.tasks.cancelled() => return,
-        () = running.closing.cancelled() => {
+        () = tasks.cancelled() => return,
+        () = closing.cancelled() => {
             connection.as_mut().graceful_shutdown();
             tokio::select! {
                 outcome = connection => outcome,
-                () = running.tasks.cancelled() => return,
+                () = tasks.cancelled() => return,
             }
         }
     };

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, Version, 
 use tokio::sync::watch;
 
 use super::refuse::{closing, refusal};
-use crate::auth::Authenticator;
+use crate::auth::Authenticators;
 use crate::catalog::Snapshot;
 use crate::config::{Allowed, Listen};
 use crate::downstream::{Body, Endpoint};
@@ -39,9 +39,8 @@ impl Gate {
 
 /// What the doors need to know.
 pub(super) struct Doors {
-    pub(super) listen: Listen,
     pub(super) snapshots: watch::Receiver<Arc<Snapshot>>,
-    pub(super) authenticator: Arc<Authenticator>,
+    pub(super) authenticators: Arc<Authenticators>,
     pub(super) audit: Option<Arc<AuditLog>>,
     pub(super) endpoint: Arc<Endpoint>,
     pub(super) gate: Arc<Gate>,

@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use super::body::of_post;
 use super::doors::Doors;
 use super::refuse::unauthenticated;
+use crate::auth::Authenticator;
 use crate::config::{ListenLimits, Route};
 use crate::downstream::Body;
 use crate::jsonrpc::{Edit, Message, Object, scan};
@@ -54,27 +55,34 @@ impl Coming {
     }
 }
 
+/// What decides at the entrance, as the configuration has it that the request sees.
+pub(super) struct Entrance<'r> {
+    pub(super) doors: &'r Doors,
+    pub(super) authenticator: &'r Authenticator,
+    pub(super) limits: &'r ListenLimits,
+}
+
 /// Finds out who sent a request.
 ///
 /// # Errors
 /// The answer to a request whose sender is not accepted.
 pub(super) async fn admit(
-    doors: &Doors,
+    entrance: &Entrance<'_>,
     head: &http::request::Parts,
     body: Incoming,
     route: &Arc<Route>,
 ) -> Result<Admitted, Box<Response<Body>>> {
+    let Entrance { doors, authenticator, limits } = *entrance;
     let now = Timestamp::now();
     let has_header = head.headers.contains_key(header::AUTHORIZATION);
     let mut body = Coming::Unread(body);
-    if !has_header && doors.authenticator.takes_initialize_tokens() {
+    if !has_header && authenticator.takes_initialize_tokens() {
         let holder = doors.endpoint.token_holder(&head.headers, route, now);
         if head.method == Method::POST {
-            let limits = &doors.listen.limits;
             let most = if holder.is_some() { limits.body } else { LARGEST };
             let whole = body.read(limits, head, most).await?;
             if let Some((token, rest)) = initialize_token(&whole) {
-                return match doors.authenticator.holder_of_static(&token, route, now) {
+                return match authenticator.holder_of_static(&token, route, now) {
                     Ok(principal) => Ok(Admitted { principal, body: Coming::Read(rest), by_session: true }),
                     Err(refused) => Err(Box::new(unauthenticated(doors.audit.as_ref(), &refused, route))),
                 };
@@ -89,7 +97,7 @@ pub(super) async fn admit(
             return Ok(Admitted { principal, body, by_session: true });
         }
     }
-    match doors.authenticator.authenticate(&head.headers, route, now).await {
+    match authenticator.authenticate(&head.headers, route, now).await {
         Ok(principal) => Ok(Admitted { principal, body, by_session: false }),
         Err(refused) => Err(Box::new(unauthenticated(doors.audit.as_ref(), &refused, route))),
     }

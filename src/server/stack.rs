@@ -14,12 +14,12 @@ use tower::{ServiceBuilder, ServiceExt as _, service_fn};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::doors::{self, Doors, Gate};
-use super::entrance::{self, Admitted};
+use super::entrance::{self, Admitted, Entrance};
 use super::refuse::{closing, panicked, refusal};
 use crate::admin::Admin;
-use crate::auth::Authenticator;
+use crate::auth::Authenticators;
 use crate::catalog::Snapshot;
-use crate::config::{Listen, Route};
+use crate::config::Route;
 use crate::downstream::{Body, Endpoint, Inbound, Peer};
 use crate::protocol::headers;
 use crate::telemetry::AuditLog;
@@ -30,14 +30,13 @@ pub type McpService = BoxCloneSyncService<Request<Incoming>, Response<Body>, Inf
 /// The service of the MCP listener.
 #[must_use]
 pub fn mcp_service(
-    listen: &Listen,
     snapshots: watch::Receiver<Arc<Snapshot>>,
-    (authenticator, audit): (Arc<Authenticator>, Option<Arc<AuditLog>>),
+    (authenticators, audit): (Arc<Authenticators>, Option<Arc<AuditLog>>),
     endpoint: Arc<Endpoint>,
     gate: Arc<Gate>,
 ) -> McpService {
-    let cors = cors(listen);
-    let doors = Arc::new(Doors { listen: listen.clone(), snapshots, authenticator, audit, endpoint, gate });
+    let cors = cors(snapshots.clone());
+    let doors = Arc::new(Doors { snapshots, authenticators, audit, endpoint, gate });
     let inner = Arc::clone(&doors);
     let inside = ServiceBuilder::new()
         // Within the doors, so that a foreign origin is told nothing; around everything else, so that every answer
@@ -45,7 +44,7 @@ pub fn mcp_service(
         .layer(cors)
         .service(service_fn(move |request| guarded(Arc::clone(&inner), request)));
     let outside = service_fn(move |request: Request<Incoming>| {
-        let refused = doors::refused(&doors.listen, &request);
+        let refused = doors::refused(&doors.snapshots.borrow().config.listen, &request);
         let inside = inside.clone();
         async move {
             match refused {
@@ -57,8 +56,10 @@ pub fn mcp_service(
     BoxCloneSyncService::new(outside)
 }
 
-fn cors(listen: &Listen) -> CorsLayer {
-    let allowed = listen.allowed_origins.clone();
+fn cors(snapshots: watch::Receiver<Arc<Snapshot>>) -> CorsLayer {
+    let is_allowed = move |origin: &HeaderValue| {
+        doors::is_origin_allowed(&snapshots.borrow().config.listen.allowed_origins, origin)
+    };
     let names = [
         header::AUTHORIZATION.as_str(),
         header::CONTENT_TYPE.as_str(),
@@ -75,7 +76,7 @@ fn cors(listen: &Listen) -> CorsLayer {
         HeaderName::from_static(headers::PROTOCOL_VERSION),
     ];
     CorsLayer::new()
-        .allow_origin(AllowOrigin::predicate(move |origin, _| doors::is_origin_allowed(&allowed, origin)))
+        .allow_origin(AllowOrigin::predicate(move |origin, _| is_allowed(origin)))
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
         .allow_headers(names.map(HeaderName::from_static))
         .expose_headers(exposed)
@@ -90,10 +91,11 @@ async fn guarded(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Respon
 
 async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let (head, body) = request.into_parts();
-    if let Some(document) = doors.authenticator.metadata(head.uri.path()) {
+    let snapshot = snapshot(&doors).await;
+    let authenticator = doors.authenticators.of(&snapshot.config);
+    if let Some(document) = authenticator.metadata(head.uri.path()) {
         return Ok(metadata(&head.method, document));
     }
-    let snapshot = snapshot(&doors).await;
     let Some((route, door)) = route(&snapshot, head.uri.path()) else {
         return Ok(refusal(StatusCode::NOT_FOUND, "nothing is served at this path"));
     };
@@ -105,7 +107,10 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
         return Ok(closing(response));
     }
-    let Admitted { principal, body, by_session } = match entrance::admit(&doors, &head, body, &route).await {
+    let listen = &snapshot.config.listen;
+    let entrance = Entrance { doors: &doors, authenticator: &authenticator, limits: &listen.limits };
+    let Admitted { principal, body, by_session } = match entrance::admit(&entrance, &head, body, &route).await
+    {
         Ok(admitted) => admitted,
         Err(refusal) => return Ok(*refusal),
     };
@@ -115,7 +120,7 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
         return Ok(closing(response));
     }
-    let body = match body.read(&doors.listen.limits, &head, doors.listen.limits.body).await {
+    let body = match body.read(&listen.limits, &head, listen.limits.body).await {
         Ok(body) => body,
         Err(response) => return Ok(*response),
     };

@@ -11,7 +11,7 @@ fn a_second_set_up_is_harmless() {
     let telemetry =
         |format, level: &str| Telemetry { format, level: level.to_owned(), access: false, audit: None };
     let first = init_tracing(&telemetry(LogFormat::Json, "error"));
-    assert!(!init_tracing(&telemetry(LogFormat::Text, "off")), "the first set-up ({first}) stays");
+    assert!(init_tracing(&telemetry(LogFormat::Text, "off")).is_none(), "the first set-up ({first:?}) stays");
 }
 
 #[test]

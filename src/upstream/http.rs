@@ -10,6 +10,7 @@ mod answered;
 mod gunzip;
 
 use std::fmt;
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,7 +20,7 @@ use reqwest::{Method, Request, Response, Url};
 
 use super::credential;
 use super::fault::Fault;
-use crate::config::Upstream;
+use crate::config::{Credential, Upstream};
 use crate::exchange::Reason;
 
 pub(super) use answered::{Answered, Body, Form};
@@ -54,7 +55,7 @@ pub(super) enum BuildError {
 pub(super) struct Http {
     client: reqwest::Client,
     url: Url,
-    credential: HeaderMap,
+    credential: RwLock<HeaderMap>,
     largest: usize,
 }
 
@@ -93,7 +94,7 @@ impl Http {
     /// Prepares the way to an endpoint. Does not connect.
     pub(super) fn new(endpoint: &http::Uri, upstream: &Upstream) -> Result<Self, BuildError> {
         let url = Url::parse(&endpoint.to_string()).map_err(|_url| BuildError::Url)?;
-        let credential = credential::headers(&upstream.credential).ok_or(BuildError::Credential)?;
+        let credential = RwLock::new(headers_of(&upstream.credential)?);
         let client = reqwest::Client::builder()
             .user_agent(concat!("weir/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
@@ -107,6 +108,11 @@ impl Http {
             .build()
             .map_err(BuildError::Client)?;
         Ok(Self { client, url, credential, largest: upstream.limits.answer })
+    }
+
+    /// Another credential from the next request on.
+    pub(super) fn present(&self, credential: HeaderMap) {
+        *self.credential.write().unwrap_or_else(PoisonError::into_inner) = credential;
     }
 
     /// Posts one JSON-RPC message.
@@ -137,7 +143,7 @@ impl Http {
 
     async fn send(&self, method: Method, to: Destination, body: Bytes) -> Result<Answered, Fault> {
         let Destination { mut head, place } = to;
-        head.extend(self.credential.clone());
+        head.extend(self.credential.read().unwrap_or_else(PoisonError::into_inner).clone());
         let mut url = place.map_or_else(|| self.url.clone(), |Place(url)| url);
         let mut hops = 0;
         loop {
@@ -164,6 +170,14 @@ impl Http {
         let next = response.url().join(location).ok()?;
         (next.origin() == self.url.origin()).then_some(next)
     }
+}
+
+/// The headers of a credential.
+///
+/// # Errors
+/// [`BuildError::Credential`].
+pub(super) fn headers_of(credential: &Credential) -> Result<HeaderMap, BuildError> {
+    credential::headers(credential).ok_or(BuildError::Credential)
 }
 
 /// What an error of the client means. The error itself may name an address, so it is logged without one.

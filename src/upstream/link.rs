@@ -12,18 +12,25 @@ mod shared;
 
 use std::sync::Arc;
 
+use futures_util::StreamExt as _;
+use http::HeaderMap;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
+use tokio_stream::wrappers::WatchStream;
 
 use super::builtin::Demonstration;
+use super::ids::Ids;
 use super::metrics::Metrics;
 use super::peer::TaskNews;
 use super::status::Status;
+use super::way::Way;
 use super::wire::Wire;
-use super::wishes::{Said, Want, Watching};
+use super::wishes::{Said, Want, Watching, Wishes};
+use crate::catalog::Presence;
 use crate::exchange::{Call, Caller, Failure, Reason, Reply, SessionKey};
+use crate::task::TaskGroup;
 
-pub(super) use keeper::{Keeper, Posts};
+use keeper::{Keeper, Posts};
 pub(super) use publisher::Publisher;
 pub(super) use shared::Shared;
 
@@ -46,6 +53,38 @@ impl Link {
 
     pub(super) fn builtin(demonstration: Arc<Demonstration>) -> Self {
         Self { kind: Kind::Builtin(demonstration, Timestamp::now()) }
+    }
+
+    /// Has it looked after: `keeping` owns what may end at once, `tasks` what the last calls still need.
+    pub(super) fn begin(&self, publisher: Publisher, tasks: &TaskGroup, keeping: &TaskGroup) {
+        match &self.kind {
+            Kind::Remote(shared, wire, metrics) => {
+                let way = Way {
+                    wire: Arc::clone(wire),
+                    ids: Arc::new(Ids::new()),
+                    upstream: Arc::clone(&shared.upstream),
+                    tasks: tasks.clone(),
+                    wishes: Arc::clone(&shared.wishes),
+                };
+                let posts = Posts { shared: Arc::clone(shared), publisher, metrics: metrics.clone() };
+                let keeper = Keeper::new(way, posts, tasks.clone());
+                keeping.spawn_until_cancelled("keep a link", Box::pin(keeper.run()));
+                keeping.spawn_until_cancelled("wishes", Arc::clone(shared).attend());
+                tasks.spawn_until_cancelled("time limits", Arc::clone(shared).watch_time());
+            }
+            // It is up from the first moment.
+            Kind::Builtin(demonstration, _) => {
+                let shown = Arc::clone(demonstration);
+                let changes = shown.changes();
+                publisher.publish(Presence::Up { inventory: Arc::new(shown.inventory()) });
+                let publish = move |_| {
+                    publisher.publish(Presence::Up { inventory: Arc::new(shown.inventory()) });
+                    std::future::ready(())
+                };
+                let keep = WatchStream::from_changes(changes).for_each(publish);
+                keeping.spawn_until_cancelled("keep a demonstration", keep);
+            }
+        }
     }
 
     /// Sends a call to the upstream. Dropping the reply cancels it.
@@ -97,6 +136,37 @@ impl Link {
     pub(super) fn end_session(&self, session: SessionKey) {
         if let Kind::Remote(shared, ..) = &self.kind {
             shared.end_session(session);
+        }
+    }
+
+    /// What clients want to hear of it, for the link that takes its place.
+    pub(super) fn wishes(&self) -> Arc<Wishes> {
+        match &self.kind {
+            Kind::Remote(shared, ..) => Arc::clone(&shared.wishes),
+            Kind::Builtin(..) => Arc::default(),
+        }
+    }
+
+    /// Another credential from the next request on. The upstream is looked at again: it may offer something else now.
+    pub(super) fn present(&self, credential: HeaderMap) {
+        if let Kind::Remote(shared, wire, _) = &self.kind {
+            wire.present(credential);
+            shared.look_again();
+        }
+    }
+
+    /// Waits until nobody waits for it to be reached: it was, or could not be, or there is no call.
+    pub(super) async fn has_been_tried(&self) {
+        if let Kind::Remote(shared, ..) = &self.kind {
+            shared.has_been_tried().await;
+        }
+    }
+
+    /// Waits until its calls have ended. To be asked once nobody begins one any more.
+    pub(super) async fn finished(&self) {
+        if let Kind::Remote(shared, ..) = &self.kind {
+            shared.calls.close();
+            shared.calls.wait().await;
         }
     }
 

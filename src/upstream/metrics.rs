@@ -83,6 +83,11 @@ impl Metrics {
         self.up.get_or_create(&of(upstream)).set(i64::from(is_up));
     }
 
+    /// An upstream is not configured any more: nobody asks whether it is up.
+    pub(super) fn forget(&self, upstream: &UpstreamName) {
+        self.up.remove(&of(upstream));
+    }
+
     /// Counts one listing by its outcome, `ok` or the label of a reason.
     pub(super) fn listed(&self, upstream: &UpstreamName, outcome: &'static str) {
         let attempt = Attempt { upstream: upstream.to_string(), outcome };

@@ -1,4 +1,6 @@
-//! All upstreams of a configuration.
+//! All upstreams of a configuration, and what becomes of them with the next one.
+
+mod kept;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,26 +9,27 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
 
-use super::builtin::Demonstration;
-use super::http::{BuildError, Http};
-use super::ids::Ids;
-use super::link::{Keeper, Link, Posts, Publisher, Shared};
+use super::http::BuildError;
+use super::link::Link;
 use super::metrics::Metrics;
 use super::peer::TaskNews;
 use super::status::Status;
-use super::stdio::Stdio;
-use super::way::Way;
-use super::wire::Wire;
 use super::wishes::{Standing, Watching};
-use crate::catalog::{Inventories, Presence};
-use crate::config::{Config, Kind, Upstream};
+use crate::catalog::{Material, Presence};
+use crate::config::{Config, Upstream};
 use crate::exchange::{Caller, SessionKey};
 use crate::names::UpstreamName;
 use crate::task::TaskGroup;
 
+use kept::{Kept, Prepared, prepared};
+
 /// How long the end of all sessions may take.
 const CLOSING: Duration = Duration::from_secs(2);
+
+/// How long after a link was looked up its call has begun, at most.
+const BEGUN: Duration = Duration::from_millis(250);
 
 /// Why the upstream side cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -41,9 +44,30 @@ pub struct StartError {
 /// The links to all upstreams. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Set {
-    names: Arc<[UpstreamName]>,
-    links: Arc<HashMap<UpstreamName, Link>>,
-    inventories: watch::Sender<Arc<Inventories>>,
+    links: watch::Sender<Arc<Links>>,
+    material: watch::Sender<Material>,
+    metrics: Metrics,
+    tasks: TaskGroup,
+}
+
+/// What is ready for another configuration.
+#[derive(Debug)]
+pub struct Next {
+    config: Arc<Config>,
+    prepared: Vec<Prepared>,
+}
+
+/// The links of the configuration in force, and those of earlier ones whose calls still run.
+#[derive(Debug, Default, Clone)]
+struct Links {
+    kept: HashMap<UpstreamName, Kept>,
+    leaving: Vec<Kept>,
+}
+
+impl Links {
+    fn all(&self) -> impl Iterator<Item = &Link> {
+        self.kept.values().chain(&self.leaving).map(|kept| &kept.link)
+    }
 }
 
 impl Set {
@@ -51,91 +75,166 @@ impl Set {
     ///
     /// # Errors
     /// [`StartError`] for an upstream whose address or credential cannot be used, or when TLS cannot be set up.
-    #[expect(clippy::needless_pass_by_value, reason = "the links keep clones of it")]
-    pub fn start(config: &Config, tasks: &TaskGroup, metrics: Metrics) -> Result<Self, StartError> {
-        Self::of(&config.upstreams, config.notify.debounce, tasks, &metrics)
+    pub fn start(config: &Arc<Config>, tasks: &TaskGroup, metrics: Metrics) -> Result<Self, StartError> {
+        let nothing = Material { config: Arc::clone(config), inventories: Arc::default() };
+        let (links, material) = (watch::Sender::default(), watch::Sender::new(nothing));
+        let set = Self { links, material, metrics, tasks: tasks.clone() };
+        set.put(set.prepare(config)?);
+        Ok(set)
     }
 
-    /// Starts the links of these upstreams; none is listed twice within `gap`.
-    pub(super) fn of(
-        upstreams: &[Arc<Upstream>],
-        gap: Duration,
-        tasks: &TaskGroup,
-        metrics: &Metrics,
-    ) -> Result<Self, StartError> {
-        let since = Timestamp::now();
-        let all: Inventories =
-            upstreams.iter().map(|up| (up.name.clone(), Presence::Connecting { since })).collect();
-        let inventories = watch::channel(Arc::new(all)).0;
-        let mut links = HashMap::with_capacity(upstreams.len());
-        for upstream in upstreams {
-            let publisher = Publisher::new(upstream.name.clone(), inventories.clone());
-            let tasks = tasks.child(upstream.name.as_str());
-            let link = match &upstream.kind {
-                Kind::Builtin(kind) => builtin(Demonstration::new(*kind), publisher, &tasks),
-                Kind::Http { url } => {
-                    let http = Http::new(url, upstream)
-                        .map_err(|source| StartError { upstream: upstream.name.clone(), source })?;
-                    remote(Wire::Http(http), upstream, (publisher, metrics), (&tasks, gap))
+    /// Gets everything ready that another configuration needs. Changes nothing yet.
+    ///
+    /// # Errors
+    /// [`StartError`], as for [`Set::start`].
+    pub fn prepare(&self, config: &Arc<Config>) -> Result<Next, StartError> {
+        let links = self.links();
+        let of = |upstream: &Arc<Upstream>| prepared(upstream, links.kept.get(&upstream.name));
+        let prepared = config.upstreams.iter().map(of).collect::<Result<Vec<Prepared>, StartError>>()?;
+        Ok(Next { config: Arc::clone(config), prepared })
+    }
+
+    /// Puts a configuration in force, as a whole: links that it does not touch go on, others begin or end. What runs on
+    /// a link that ends may finish within `listen.drain.deadline`. One is put after the other, each prepared after the
+    /// one before it was put.
+    pub fn put(&self, next: Next) {
+        let Next { config, prepared } = next;
+        let old = self.links();
+        let (mut kept, mut begun) = (HashMap::with_capacity(prepared.len()), Vec::new());
+        for (upstream, prepared) in config.upstreams.iter().zip(prepared) {
+            let upstream = Arc::clone(upstream);
+            let name = upstream.name.clone();
+            let link = match prepared {
+                Prepared::Same(old) => Kept { upstream, ..old },
+                Prepared::Credential(old, credential) => {
+                    tracing::info!(upstream = %name, "another credential");
+                    old.link.present(credential);
+                    Kept { upstream, ..old }
                 }
-                Kind::Child(command) => {
-                    let children = Stdio::new(command.clone(), upstream, &tasks);
-                    remote(Wire::Stdio(children), upstream, (publisher, metrics), (&tasks, gap))
+                Prepared::New(end, before) => {
+                    let tasks = self.tasks.child(name.as_str());
+                    let new = Kept::new(&upstream, (end, before), (&self.material, &self.metrics), tasks);
+                    begun.push(new.clone());
+                    new
                 }
             };
-            links.insert(upstream.name.clone(), link);
+            kept.insert(name, link);
         }
-        let names = upstreams.iter().map(|upstream| upstream.name.clone()).collect();
-        Ok(Self { names, links: Arc::new(links), inventories })
+        let goes_on = |old: &&Kept| kept.get(&old.upstream.name).is_some_and(|now| now.is(old));
+        let ended: Vec<Kept> = old.kept.values().filter(|old| !goes_on(old)).cloned().collect();
+        self.publish(&config, kept, &ended);
+        begun.iter().for_each(Kept::begin);
+        for ended in ended {
+            self.retire(ended, config.listen.drain.deadline);
+        }
     }
 
-    /// Where every upstream stands. Holds all of them from the first moment.
+    /// Shows the configuration and the upstreams that it has in one step. What is shown of a link stays shown while
+    /// another takes its place.
+    fn publish(&self, config: &Arc<Config>, kept: HashMap<UpstreamName, Kept>, ended: &[Kept]) {
+        let since = Timestamp::now();
+        let names: Vec<UpstreamName> = kept.keys().cloned().collect();
+        self.links.send_modify(|links| {
+            let leaving = links.leaving.iter().chain(ended).cloned().collect();
+            *links = Arc::new(Links { kept, leaving });
+        });
+        self.material.send_modify(|material| {
+            ended.iter().for_each(|ended| ended.publisher.retire());
+            let shown = |name: UpstreamName| {
+                let known = material.inventories.get(&name).cloned();
+                (name, known.unwrap_or(Presence::Connecting { since }))
+            };
+            material.inventories = Arc::new(names.into_iter().map(shown).collect());
+            material.config = Arc::clone(config);
+        });
+    }
+
+    /// Ends a link once its calls have ended, or when their time is over.
+    fn retire(&self, ended: Kept, deadline: Duration) {
+        let name = ended.upstream.name.clone();
+        if self.link(&name).is_none() {
+            tracing::info!(upstream = %name, "upstream removed");
+        }
+        let set = self.clone();
+        self.tasks.spawn_until_cancelled("end of a link", async move {
+            // Who looked the link up a moment ago has begun its call by then; one that was just made is reached first.
+            sleep(BEGUN).await;
+            let finished = async {
+                ended.link.has_been_tried().await;
+                ended.keeping.cancel();
+                ended.link.finished().await;
+            };
+            if timeout(deadline, finished).await.is_err() {
+                tracing::warn!(upstream = %name, "calls were cut: their upstream left the configuration");
+            }
+            ended.keeping.cancel();
+            if set.link(&name).is_none() {
+                set.metrics.forget(&name);
+            }
+            if timeout(CLOSING, ended.link.close()).await.is_err() {
+                tracing::info!(upstream = %name, "the upstream did not confirm the end of its sessions");
+            }
+            ended.tasks.cancel();
+            set.links.send_modify(|links| {
+                let mut next = Links::clone(links);
+                next.leaving.retain(|leaving| !leaving.is(&ended));
+                *links = Arc::new(next);
+            });
+        });
+    }
+
+    /// The configuration in force, and where each of its upstreams stands, from the first moment.
     #[must_use]
-    pub fn inventories(&self) -> watch::Receiver<Arc<Inventories>> {
-        self.inventories.subscribe()
+    pub fn material(&self) -> watch::Receiver<Material> {
+        self.material.subscribe()
+    }
+
+    fn links(&self) -> Arc<Links> {
+        Arc::clone(&self.links.borrow())
     }
 
     /// The link of an upstream.
     #[must_use]
     pub fn link(&self, name: &UpstreamName) -> Option<Link> {
-        self.links.get(name).cloned()
+        self.links.borrow().kept.get(name).map(|kept| kept.link.clone())
     }
 
     /// Updates of one resource, as the caller would read it; `uri` is the upstream's own. `None`: the upstream is
     /// unknown, or offers no subscriptions.
     #[must_use]
     pub fn watch(&self, upstream: &UpstreamName, uri: &str, caller: &Caller) -> Option<Watching> {
-        self.links.get(upstream)?.watch(uri, caller)
+        self.link(upstream)?.watch(uri, caller)
     }
 
     /// While this is held, the upstream sessions of the caller's client session keep their standing streams open,
     /// and what arrives there for the client comes out.
     #[must_use]
     pub fn stand(&self, caller: &Caller) -> Standing {
-        Standing::new(|to| self.links.values().filter_map(|link| link.stand(caller, to)).collect())
+        Standing::new(|to| self.links().all().filter_map(|link| link.stand(caller, to)).collect())
     }
 
     /// The raw states of tasks with these ids, as the upstream tells of them. `None`: it is unknown, or does not.
     #[must_use]
     pub fn follow(&self, upstream: &UpstreamName, ids: &[String]) -> Option<TaskNews> {
-        self.links.get(upstream)?.follow(ids)
+        self.link(upstream)?.follow(ids)
     }
 
     /// The roots of a client session changed: the upstreams that it has sessions with are told.
     pub fn roots_changed(&self, session: SessionKey) {
-        self.links.values().for_each(|link| link.roots_changed(session));
+        self.links().all().for_each(|link| link.roots_changed(session));
     }
 
     /// A client session ended: what upstreams keep for it is ended in the background.
     pub fn end_session(&self, key: SessionKey) {
-        self.links.values().for_each(|link| link.end_session(key));
+        self.links().all().for_each(|link| link.end_session(key));
     }
 
     /// Ends all sessions with upstreams, within two seconds. Calls that still run lose theirs. Also good after the
     /// task group was cancelled.
     pub async fn close(&self) {
-        let closing = join_all(self.links.values().map(Link::close));
-        if tokio::time::timeout(CLOSING, closing).await.is_err() {
+        let links = self.links();
+        let closing = join_all(links.all().map(Link::close));
+        if timeout(CLOSING, closing).await.is_err() {
             tracing::info!("some upstreams did not confirm the end of their sessions");
         }
     }
@@ -143,51 +242,13 @@ impl Set {
     /// Where every upstream stands, in file order.
     #[must_use]
     pub fn status(&self) -> Vec<Status> {
-        let inventories = Arc::clone(&self.inventories.borrow());
-        let of = |name: &UpstreamName| {
-            let presence = inventories.get(name)?;
-            let mut status = Status::of(name, presence);
-            self.links.get(name)?.tell(&mut status);
+        let (material, links) = (self.material.borrow().clone(), self.links());
+        let of = |upstream: &Arc<Upstream>| {
+            let presence = material.inventories.get(&upstream.name)?;
+            let mut status = Status::of(&upstream.name, presence);
+            links.kept.get(&upstream.name)?.link.tell(&mut status);
             Some(status)
         };
-        self.names.iter().filter_map(of).collect()
+        material.config.upstreams.iter().filter_map(of).collect()
     }
-}
-
-/// A server that is reached over a wire; its link is kept from now on.
-fn remote(
-    wire: Wire,
-    upstream: &Arc<Upstream>,
-    (publisher, metrics): (Publisher, &Metrics),
-    (tasks, gap): (&TaskGroup, Duration),
-) -> Link {
-    let wire = Arc::new(wire);
-    let shared = Shared::new(Arc::clone(upstream));
-    let posts = Posts { shared: Arc::clone(&shared), publisher, metrics: metrics.clone() };
-    let way = Way {
-        wire: Arc::clone(&wire),
-        ids: Arc::new(Ids::new()),
-        upstream: Arc::clone(upstream),
-        tasks: tasks.clone(),
-        wishes: Arc::clone(&shared.wishes),
-    };
-    let keeper = Keeper::new(way, posts, tasks.clone(), gap);
-    tasks.spawn_until_cancelled("keep a link", Box::pin(keeper.run()));
-    tasks.spawn_until_cancelled("wishes", Arc::clone(&shared).attend());
-    tasks.spawn_until_cancelled("time limits", Arc::clone(&shared).watch_time());
-    Link::remote(shared, wire, metrics.clone())
-}
-
-/// A demonstration upstream is up from the first moment.
-fn builtin(demonstration: Demonstration, publisher: Publisher, tasks: &TaskGroup) -> Link {
-    let demonstration = Arc::new(demonstration);
-    let mut changes = demonstration.changes();
-    publisher.publish(Presence::Up { inventory: Arc::new(demonstration.inventory()) });
-    let shown = Arc::clone(&demonstration);
-    tasks.spawn_until_cancelled("keep a demonstration", async move {
-        while changes.changed().await.is_ok() {
-            publisher.publish(Presence::Up { inventory: Arc::new(shown.inventory()) });
-        }
-    });
-    Link::builtin(demonstration)
 }

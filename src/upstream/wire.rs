@@ -14,7 +14,7 @@ use super::stdio::Stdio;
 #[derive(Debug)]
 pub(super) enum Wire {
     /// Over HTTP.
-    Http(Http),
+    Http(Box<Http>),
     /// To children.
     Stdio(Stdio),
 }
@@ -60,6 +60,14 @@ impl Wire {
         match self {
             Self::Http(http) => http.place(named),
             Self::Stdio(_) => None,
+        }
+    }
+
+    /// Another credential from the next request on; children have none.
+    pub(super) fn present(&self, credential: HeaderMap) {
+        match self {
+            Self::Http(http) => http.present(credential),
+            Self::Stdio(_) => {}
         }
     }
 

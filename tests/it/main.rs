@@ -24,6 +24,7 @@ mod naming;
 mod paging;
 mod prompts;
 mod questions;
+mod reload;
 mod resources;
 mod resume;
 mod session;

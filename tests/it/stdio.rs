@@ -8,7 +8,7 @@ use crate::questions::EVERYTHING;
 use crate::support::{Ask, Client, Proxy, Side, Weir, eventually};
 
 /// The line of an upstream that is a child in these modes.
-fn child(name: &str, modes: &str, keys: &str) -> String {
+pub(crate) fn child(name: &str, modes: &str, keys: &str) -> String {
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_weir")).parent().expect("a folder");
     let program = folder.join("examples/child");
     assert!(program.exists(), "cargo test builds it, as an example");
@@ -27,11 +27,11 @@ fn said(client: &Client, tool: &str, arguments: &str) -> String {
     client.call(tool, arguments).said()
 }
 
-fn pid(client: &Client, name: &str) -> u32 {
+pub(crate) fn pid(client: &Client, name: &str) -> u32 {
     said(client, &format!("{name}__pid"), "{}").parse().expect("a number")
 }
 
-fn lives(pid: u32) -> bool {
+pub(crate) fn lives(pid: u32) -> bool {
     let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     // A zombie has ended, and nobody has asked how.
     !state.is_empty() && !state.contains(") Z ")

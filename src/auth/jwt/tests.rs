@@ -60,7 +60,7 @@ fn issuer() -> Issuer {
 }
 
 fn jwts(issuer: Issuer, keys: &[&Signer]) -> Jwts {
-    let set = Keys::new(Arc::new(issuer));
+    let set = Keys::new(Arc::new(issuer), None);
     let all: Vec<&Value> = keys.iter().map(|signer| &signer.jwk).collect();
     set.take(json!({ "keys": all }).to_string()).expect("usable keys");
     Jwts::new(vec![set])
@@ -224,7 +224,7 @@ async fn t111_t112_keys_that_nobody_confirms_end_after_a_day() {
 #[tokio::test(start_paused = true)]
 async fn without_keys_nothing_is_accepted() {
     let signer = Signer::new("k");
-    let jwts = Jwts::new(vec![Keys::new(Arc::new(issuer()))]);
+    let jwts = Jwts::new(vec![Keys::new(Arc::new(issuer()), None)]);
     assert_eq!(ask(&jwts, &signer.token(HEADER, &claims(&[]))).await.err(), Some(Reject::NoKeys));
 }
 

@@ -14,7 +14,8 @@ use super::value::{
 use super::{credential, pattern};
 use crate::config::file::{self, At, Entries, Field, Mode};
 use crate::config::model::{
-    Classes, Concurrency, Kind, Sharing, Timeouts, ToolFilter, Transport, Upstream, UpstreamLimits,
+    Classes, Concurrency, Kind, Sharing, Timeouts, ToolFilter, ToolTimeout, Transport, Upstream,
+    UpstreamLimits,
 };
 use crate::config::problem::{Findings, Place};
 use crate::names::{LocalName, NameRules, Namespace, UpstreamName};
@@ -196,14 +197,14 @@ fn timeouts(block: &file::Timeouts, findings: &Findings) -> Timeouts {
     warn_if_cut(place, call > call_max, text, findings);
     let mut tools = Vec::new();
     for (key, field) in block.tools.written().map(|at| at.value.0.iter()).into_iter().flatten() {
-        let glob = pattern::single(key, findings);
+        let set = pattern::single(key, findings);
         let time = field.written().and_then(|at| read_duration(at, findings));
-        let Some((glob, time)) = glob.zip(time) else { continue };
+        let Some((set, time)) = set.zip(time) else { continue };
         if time == Duration::ZERO {
             findings.error(&key.place, "must be more than 0");
         }
         warn_if_cut(Some(&key.place), time > call_max, text, findings);
-        tools.push((glob, time));
+        tools.push(ToolTimeout { glob: key.value.clone(), tools: set, limit: time });
     }
     Timeouts { connect: positive(&block.connect, seconds(5), findings), call, call_max, tools }
 }

@@ -164,7 +164,7 @@ fn one_upstream_has_its_own_values() {
     assert_eq!((a.credential_error_codes.as_slice(), a.forward_headers.len()), ([-32001].as_slice(), 1));
     assert_eq!(a.tools.rename.get(&LocalName::new("old")), Some(&LocalName::new("new")));
     assert_eq!(a.timeout.call, Duration::from_millis(250));
-    assert!(a.timeout.tools[0].0.is_match("slow_one") && !a.timeout.tools[0].0.is_match("fast"));
+    assert!(a.timeout.tools[0].tools.is_match("slow_one") && !a.timeout.tools[0].tools.is_match("fast"));
     assert_eq!((a.concurrency.calls, a.concurrency.writes), (None, Some(1)));
 }
 

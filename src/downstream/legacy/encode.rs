@@ -178,7 +178,7 @@ impl Encoder<'_> {
         match failure {
             Failure::NeedsScopes(scopes) => Ending {
                 status: StatusCode::FORBIDDEN,
-                challenge: Some(self.shared.authenticator.insufficient_scope(scopes, self.path)),
+                challenge: Some(self.shared.authenticators.newest().insufficient_scope(scopes, self.path)),
             },
             Failure::Unrecorded => Ending { status: StatusCode::SERVICE_UNAVAILABLE, challenge: None },
             Failure::Internal => Ending { status: StatusCode::INTERNAL_SERVER_ERROR, challenge: None },

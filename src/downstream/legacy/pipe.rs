@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Legacy, encode};
 use crate::downstream::render::{self, with_comments};
-use crate::downstream::{Body, Inbound, unreadable};
+use crate::downstream::{Body, Footing, Inbound, unreadable};
 use crate::jsonrpc::{Message, scan};
 use crate::protocol::{Revision, encode_event, encode_named, headers, notification};
 use crate::seal::{Owner, SessionSeal, random_bytes};
@@ -102,13 +102,13 @@ pub(super) fn serve(legacy: &Legacy, request: Inbound, query: Option<&str>) -> R
 
 /// Opens a stream; its first event says where to post.
 fn open(legacy: &Legacy, request: Inbound) -> Response<Body> {
-    if legacy.pipes.pipes.len() + legacy.table.len() >= legacy.table.limits.total {
+    if legacy.pipes.pipes.len() + legacy.table.len() >= legacy.table.limits().total {
         let response = encode::refused(StatusCode::SERVICE_UNAVAILABLE, "too many sessions; try again later");
         return render::with_header(response, header::RETRY_AFTER, "10");
     }
     let key = random_bytes();
     let now = Timestamp::now().as_second();
-    let life = i64::try_from(legacy.table.limits.max_age.as_secs()).unwrap_or(i64::MAX);
+    let life = i64::try_from(legacy.table.limits().max_age.as_secs()).unwrap_or(i64::MAX);
     let seal = SessionSeal {
         key,
         revision: Revision::V2024_11_05,
@@ -121,18 +121,16 @@ fn open(legacy: &Legacy, request: Inbound) -> Response<Body> {
     legacy.pipes.pipes.insert(key, Arc::clone(&pipe));
     let prefix = request.snapshot.config.listen.public_path();
     let address = format!("{prefix}{}/sse?session={}", request.route.path, seal.seal(&legacy.shared.keyring));
-    let until = request.principal.until;
+    let footing = Footing::new(&legacy.shared, &request.principal, &request.route);
     let first = stream::iter([encode_named("endpoint", &address)]);
-    let ending = legacy.shared.ending.clone();
     let guard = Guard { legacy: legacy.clone(), key, pipe, request };
-    let rest = stream::unfold((chunks, guard, ending), move |(mut chunks, guard, ending)| async move {
+    let rest = stream::unfold((chunks, guard, footing), async |(mut chunks, guard, mut footing)| {
         // Cancel-safe: `recv` takes nothing until it is ready.
         let chunk = tokio::select! {
-            () = ending.cancelled() => None,
-            () = crate::downstream::until(until) => None,
+            () = footing.over() => None,
             chunk = chunks.recv() => chunk,
         };
-        Some((chunk?, (chunks, guard, ending)))
+        Some((chunk?, (chunks, guard, footing)))
     });
     render::events(with_comments(first.chain(rest)))
 }

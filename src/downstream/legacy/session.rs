@@ -17,7 +17,7 @@ use crate::config::{Route, Sessions};
 use crate::downstream::Shared;
 use crate::exchange::{Answerer, Caller, Reaction, SessionKey};
 use crate::jsonrpc::Id;
-use crate::principal::{Holder, Principal, Rights};
+use crate::principal::{Holder, Principal, Rights, Voucher};
 use crate::protocol::{Abilities, ListKind, LogLevel, Revision, Tasking};
 use crate::relay::Seat;
 use crate::view::Hashes;
@@ -35,6 +35,10 @@ pub(super) struct Session {
     pub(super) holder: Holder,
     /// What the latest verified credential of the client may do.
     rights: watch::Sender<Rights>,
+    /// What the latest verified credential is.
+    voucher: Mutex<Voucher>,
+    /// Where it was opened.
+    pub(super) route: Arc<Route>,
     /// What the client can be asked.
     pub(super) abilities: Abilities,
     /// Name and version of the client.
@@ -69,13 +73,15 @@ impl Session {
     pub(super) fn new(
         key: SessionKey,
         hello: &Hello,
-        (principal, holder): (Principal, Holder),
+        (principal, holder, route): (Principal, Holder, Arc<Route>),
         by_token: bool,
     ) -> Self {
         Self {
             key,
             revision: hello.revision,
             rights: watch::Sender::new(principal.rights.clone()),
+            voucher: Mutex::new(principal.voucher.clone()),
+            route,
             principal,
             holder,
             abilities: hello.abilities.clone(),
@@ -126,8 +132,10 @@ impl Session {
         }
     }
 
-    /// A request came with these rights.
-    pub(super) fn seen_as(&self, rights: &Rights) {
+    /// A request came from this principal.
+    pub(super) fn seen_as(&self, principal: &Principal) {
+        let rights = &principal.rights;
+        self.voucher.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&principal.voucher);
         self.rights.send_if_modified(|known| {
             let is_new = known != rights;
             if is_new {
@@ -135,6 +143,17 @@ impl Session {
             }
             is_new
         });
+    }
+
+    /// Whether it may go on under another configuration.
+    pub(super) fn goes_on(&self, shared: &Shared) -> bool {
+        let voucher = self.voucher.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let principal = Principal { voucher, ..self.principal.clone() };
+        let again = shared.again(&principal, &self.route);
+        if let Some(principal) = &again {
+            self.seen_as(principal);
+        }
+        again.is_some()
     }
 
     /// The rights of the latest credential, as they change.
@@ -145,7 +164,9 @@ impl Session {
     /// Where its client stands now: with the catalog of this moment, and the rights of its latest credential.
     pub(super) fn seat(&self, shared: &Shared, route: &Arc<Route>) -> (Seat, Principal) {
         let principal = Principal { rights: self.rights.borrow().clone(), ..self.principal.clone() };
-        (shared.relay.seat(shared.hub.snapshot(), Arc::clone(route), &principal), principal)
+        let snapshot = shared.hub.snapshot();
+        let route = Arc::clone(snapshot.config.route(&route.name).unwrap_or(route));
+        (shared.relay.seat(snapshot, route, &principal), principal)
     }
 
     /// The client has finished the handshake.

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use super::session::{Session, Standing};
 use super::{RETRY, encode};
 use crate::downstream::render::{self, with_comments};
-use crate::downstream::{Body, Inbound, Shared, until};
+use crate::downstream::{Body, Footing, Inbound, Shared};
 use crate::exchange::{Event, Inquiry, Reply};
 use crate::jsonrpc::{Text, request};
 use crate::notify::{Changes, Subscriber, Subscription};
@@ -47,7 +47,7 @@ pub(super) fn open(
         told: seen,
         rights: session.rights(),
         sequence: 0,
-        until: inbound.principal.until,
+        footing: Footing::new(shared, &inbound.principal, &seat.route),
     };
     let priming = session.shows_breaks().then(|| encode_priming(&open.event_id(), RETRY));
     let rest = stream::unfold(open, Open::next);
@@ -84,7 +84,7 @@ struct Open {
     /// What the client may do now.
     rights: watch::Receiver<Rights>,
     sequence: u64,
-    until: Option<i64>,
+    footing: Footing,
 }
 
 impl Open {
@@ -99,16 +99,18 @@ impl Open {
         )
     }
 
-    /// Waits for something to say; ends with the session, with its token, or when Weir ends its streams.
+    /// Waits for something to say; ends with the session, with its token, with its route, or when Weir ends its streams.
     async fn next(mut self) -> Option<(Bytes, Self)> {
         loop {
             let speaks = self.standing.speaks();
             let session = Arc::clone(&self.standing.session);
             // Cancel-safe: no branch takes anything until it is ready.
             let said = tokio::select! {
-                () = self.shared.ending.cancelled() => return None,
                 () = session.ended.cancelled() => return None,
-                () = until(self.until) => return None,
+                turned = self.footing.turned() => {
+                    self.subscription.look_as(&turned?);
+                    continue;
+                }
                 Ok(()) = self.rights.changed() => {
                     let rights = self.rights.borrow_and_update().clone();
                     self.subscription.look_as(&rights);

@@ -17,8 +17,7 @@ use crate::seal::{Owner, Refused, SessionSeal, random_bytes};
 /// The sessions of this process.
 #[derive(Debug)]
 pub(super) struct Table {
-    pub(super) limits: Sessions,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     sessions: DashMap<SessionKey, Arc<Session>>,
     counts: DashMap<Holder, usize>,
     total: AtomicUsize,
@@ -36,8 +35,13 @@ pub(super) enum Verdict {
 }
 
 impl Table {
-    pub(super) fn new(limits: Sessions, shared: Arc<Shared>) -> Self {
-        Self { limits, shared, sessions: DashMap::new(), counts: DashMap::new(), total: AtomicUsize::new(0) }
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, sessions: DashMap::new(), counts: DashMap::new(), total: AtomicUsize::new(0) }
+    }
+
+    /// What is in force now.
+    pub(super) fn limits(&self) -> Sessions {
+        self.shared.hub.snapshot().config.listen.sessions
     }
 
     pub(super) fn len(&self) -> usize {
@@ -46,19 +50,20 @@ impl Table {
 
     /// Opens a session and seals its id.
     pub(super) fn open(&self, request: &Inbound, hello: &Hello) -> Verdict {
-        if self.len() >= self.limits.total {
+        let limits = request.snapshot.config.listen.sessions;
+        if self.len() >= limits.total {
             return Verdict::Full;
         }
         let holder = request.holder();
         {
             let mut count = self.counts.entry(holder.clone()).or_default();
-            if *count >= self.limits.per_principal {
+            if *count >= limits.per_principal {
                 return Verdict::TooMany;
             }
             *count += 1;
         }
         let issued = Timestamp::now().as_second();
-        let life = i64::try_from(self.limits.max_age.as_secs()).unwrap_or(i64::MAX);
+        let life = i64::try_from(limits.max_age.as_secs()).unwrap_or(i64::MAX);
         let seal = SessionSeal {
             key: random_bytes(),
             revision: hello.revision,
@@ -67,7 +72,8 @@ impl Table {
             owner: Owner::new(&request.route.name, &request.principal.subject),
         };
         let key = SessionKey(seal.key);
-        let session = Session::new(key, hello, (request.principal.clone(), holder), request.by_session);
+        let opener = (request.principal.clone(), holder, Arc::clone(&request.route));
+        let session = Session::new(key, hello, opener, request.by_session);
         self.sessions.insert(key, Arc::new(session));
         self.total.fetch_add(1, Ordering::Relaxed);
         self.gauge();

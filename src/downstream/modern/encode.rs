@@ -171,7 +171,7 @@ pub(super) fn failure(
     let text = response_error(Some(id), error.raw.get());
     match failure {
         Failure::NeedsScopes(scopes) => {
-            let challenge = shared.authenticator.insufficient_scope(scopes, &request.route.path);
+            let challenge = shared.authenticators.newest().insufficient_scope(scopes, &request.route.path);
             let response = render::json(StatusCode::FORBIDDEN, text);
             render::with_header(response, header::WWW_AUTHENTICATE, &challenge)
         }

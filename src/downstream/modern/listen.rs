@@ -11,7 +11,7 @@ use http::{Response, StatusCode};
 use serde_json::json;
 
 use super::encode;
-use crate::downstream::{Body, Inbound, Shared, render, until};
+use crate::downstream::{Body, Footing, Inbound, Shared, render};
 use crate::exchange::Failure;
 use crate::jsonrpc::{Edit, Id, Object, Text, request, response_result};
 use crate::notify::{Changes, Subscriber, Subscription};
@@ -59,12 +59,11 @@ pub(super) fn open(
     let tasks: Vec<&str> = followed.iter().flat_map(|(ids, _)| ids).map(String::as_str).collect();
     let acknowledged = encode_event(None, &acknowledgement(id, wanted, (&uris, &tasks)));
     let listening = Listening {
-        shared: Arc::clone(shared),
         subscription,
         updates: watched.into_iter().map(next_update).collect(),
         tasks: followed.into_iter().map(|(_, states)| states).collect(),
         id: id.clone(),
-        until: inbound.principal.until,
+        footing: Footing::new(shared, &inbound.principal, &seat.route),
     };
     let changes = stream::unfold(Some(listening), Listening::next);
     render::events(render::with_comments(stream::iter([acknowledged]).chain(changes)))
@@ -184,22 +183,26 @@ fn next_update((uri, mut watching): (String, Updates)) -> Update {
 
 /// The stream after the acknowledgement.
 struct Listening {
-    shared: Arc<Shared>,
     subscription: Subscription,
     updates: FuturesUnordered<Update>,
     tasks: SelectAll<States>,
     id: Id,
-    until: Option<i64>,
+    footing: Footing,
 }
 
 impl Listening {
-    /// Waits for something to say; ends when Weir ends its streams or the token of the request ends.
+    /// Waits for something to say; ends when Weir ends its streams, or the route or the token of the request ends.
     async fn next(this: Option<Self>) -> Option<(Bytes, Option<Self>)> {
         let mut this = this?;
         // Cancel-safe: no branch takes anything until it is ready.
         tokio::select! {
-            () = this.shared.ending.cancelled() => Some((this.end(), None)),
-            () = until(this.until) => Some((this.end(), None)),
+            turned = this.footing.turned() => match turned {
+                Some(rights) => {
+                    this.subscription.look_as(&rights);
+                    Some((Bytes::new(), Some(this)))
+                }
+                None => Some((this.end(), None)),
+            },
             (changes, _) = this.subscription.changed() => {
                 let messages: Vec<Bytes> =
                     changes.kinds().map(|kind| encode_event(None, &change(&this.id, kind.changed()))).collect();

@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::config::ParkLimits;
 use crate::exchange::{Answerer, Event, Inquiry, Reaction, Reply};
+use crate::notify::Hub;
 use crate::principal::Holder;
 use crate::protocol::InputRequest;
 use crate::task::TaskGroup;
@@ -120,7 +121,7 @@ struct Place {
 pub(in crate::downstream) struct Parking {
     places: Arc<DashMap<u64, Place>>,
     numbers: AtomicU64,
-    limits: ParkLimits,
+    hub: Arc<Hub>,
     tasks: TaskGroup,
     gauge: Gauge,
 }
@@ -132,9 +133,13 @@ impl std::fmt::Debug for Parking {
 }
 
 impl Parking {
-    pub(in crate::downstream) fn new(limits: ParkLimits, tasks: &TaskGroup, gauge: Gauge) -> Self {
+    pub(in crate::downstream) fn new(hub: Arc<Hub>, tasks: &TaskGroup, gauge: Gauge) -> Self {
         let places = Arc::new(DashMap::new());
-        Self { places, numbers: AtomicU64::new(0), limits, tasks: tasks.child("parked calls"), gauge }
+        Self { places, numbers: AtomicU64::new(0), hub, tasks: tasks.child("parked calls"), gauge }
+    }
+
+    fn limits(&self) -> ParkLimits {
+        self.hub.snapshot().config.listen.limits.parked
     }
 
     /// How many calls are parked.
@@ -145,7 +150,8 @@ impl Parking {
     /// Whether there is room for one more call of this principal.
     pub(super) fn has_room(&self, holder: &Holder) -> bool {
         let own = self.places.iter().filter(|place| place.holder == *holder).count();
-        self.places.len() < self.limits.total && own < self.limits.per_principal
+        let limits = self.limits();
+        self.places.len() < limits.total && own < limits.per_principal
     }
 
     /// Parks a call and gives the number to take it by.
@@ -154,7 +160,7 @@ impl Parking {
         let (take, taken) = oneshot::channel::<Taker>();
         self.places.insert(number, Place { holder: holder.clone(), take });
         self.gauge.set(i64::try_from(self.places.len()).unwrap_or(i64::MAX));
-        let (places, gauge, wait) = (Arc::clone(&self.places), self.gauge.clone(), self.limits.wait);
+        let (places, gauge, wait) = (Arc::clone(&self.places), self.gauge.clone(), self.limits().wait);
         self.tasks.spawn_until_cancelled("parked call", async move {
             // Dropping the call at the end of the wait cancels it upstream. Cancel-safe: what `keep` has read is in
             // the call already when it waits.

@@ -25,7 +25,12 @@ const RELISTED: Duration = Duration::from_secs(5);
 pub(super) fn start(shared: &Arc<Shared>, metrics: &Metrics, call: Call) -> Reply {
     let pace = Arc::new(Pace::start(step(shared, &call), shared.upstream.timeout.call_max));
     let (of_link, metrics, of_call) = (Arc::clone(shared), metrics.clone(), Arc::clone(&pace));
-    let (reply, call) = running(move |emitter| run(of_link, metrics, call, (emitter, of_call)));
+    let in_flight = shared.calls.token();
+    let (reply, call) = running(move |emitter| async move {
+        let last = run(of_link, metrics, call, (emitter, of_call)).await;
+        drop(in_flight);
+        last
+    });
     shared.clock.watch(pace, &call);
     reply
 }
@@ -80,7 +85,7 @@ fn step(shared: &Shared, call: &Call) -> Duration {
     let timeout = &shared.upstream.timeout;
     let of_tool = || {
         let is_tool = call.method == Method::ToolsCall;
-        timeout.tools.iter().find(|(tools, _)| is_tool && tools.is_match(&call.name)).map(|(_, limit)| *limit)
+        timeout.tools.iter().find(|of| is_tool && of.tools.is_match(&call.name)).map(|of| of.limit)
     };
     call.timeout.or_else(of_tool).unwrap_or(timeout.call)
 }
@@ -95,7 +100,7 @@ async fn attempts(
     let pass = shared.gate.enter(&call).await.map_err(|Full| Fault::unsent(Reason::Busy))?;
     let mut repeated = false;
     loop {
-        let peer = shared.peer()?;
+        let peer = shared.peer_in_time().await?;
         call.caller.abilities = peer.reduced(&call.caller);
         let listings = shared.facts.borrow().listings;
         let miss = match peer

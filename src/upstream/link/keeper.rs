@@ -60,8 +60,6 @@ pub(in crate::upstream) struct Keeper {
     way: Way,
     posts: Posts,
     tasks: TaskGroup,
-    /// The least time between two listings.
-    gap: Duration,
     ear: Ear,
     health: Health,
     checker: Checker,
@@ -71,11 +69,13 @@ pub(in crate::upstream) struct Keeper {
 }
 
 impl Keeper {
-    /// A keeper for the upstream at the end of `way`, which is not listed twice within `gap`.
-    pub(in crate::upstream) fn new(way: Way, posts: Posts, tasks: TaskGroup, gap: Duration) -> Self {
-        let (ear, health) = (Ear::default(), Health::new(way.upstream.withdraw_after));
-        let (last, settled_at, listed_at) = (None, None, Instant::now());
-        Self { way, posts, tasks, gap, ear, health, checker: Checker::new(), last, settled_at, listed_at }
+    /// A keeper for the upstream at the end of `way`. What is shown of it already, by the link that this one takes the
+    /// place of, stays until this one knows better, or until a lost upstream is given up.
+    pub(in crate::upstream) fn new(way: Way, posts: Posts, tasks: TaskGroup) -> Self {
+        let last = posts.publisher.shown();
+        let (ear, health) = (Ear::default(), Health::new(way.upstream.withdraw_after, last.is_some()));
+        let (settled_at, listed_at) = (None, Instant::now());
+        Self { way, posts, tasks, ear, health, checker: Checker::new(), last, settled_at, listed_at }
     }
 
     /// Keeps the link until its task group is cancelled.
@@ -282,7 +282,7 @@ impl Keeper {
                 () = sleep_until(refresh) => {}
                 () = due(revision) => {}
             }
-            return sleep_until(self.listed_at + self.gap).await;
+            return sleep_until(self.listed_at + self.posts.publisher.gap()).await;
         }
     }
 

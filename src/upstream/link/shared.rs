@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::task::TaskTracker;
 
 use super::clock::Clock;
 use crate::catalog::Inventory;
@@ -46,6 +47,8 @@ pub(in crate::upstream) struct Shared {
     pub(super) gate: Gate,
     pub(super) clock: Clock,
     pub(super) facts: watch::Sender<Facts>,
+    /// The calls that run.
+    pub(super) calls: TaskTracker,
     /// A call has a reason to think that the upstream is gone, or other than it was.
     pub(super) doubt: Notify,
     /// The doubt is about the revision too.
@@ -64,7 +67,8 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    pub(in crate::upstream) fn new(upstream: Arc<Upstream>) -> Arc<Self> {
+    /// What a link and its keeper share. `wishes` are those that clients have of the upstream already.
+    pub(in crate::upstream) fn new(upstream: Arc<Upstream>, wishes: Arc<Wishes>) -> Arc<Self> {
         let facts = Facts {
             peer: None,
             down: Some(Reason::Connecting),
@@ -78,9 +82,9 @@ impl Shared {
         let gate = Gate::new(upstream.concurrency);
         let facts = watch::channel(facts).0;
         let doubts_revision = AtomicBool::new(false);
-        let (doubt, answered, wishes) = (Notify::new(), Notify::new(), Arc::default());
-        let clock = Clock::default();
-        Arc::new(Self { upstream, gate, clock, facts, doubt, doubts_revision, answered, wishes })
+        let (doubt, answered) = (Notify::new(), Notify::new());
+        let (clock, calls) = (Clock::default(), TaskTracker::new());
+        Arc::new(Self { upstream, gate, clock, facts, calls, doubt, doubts_revision, answered, wishes })
     }
 
     /// Ends calls at their time whose clients take no events, until its task is cancelled.
@@ -93,6 +97,33 @@ impl Shared {
         let facts = self.facts.borrow();
         let reason = || facts.down.clone().unwrap_or(Reason::Connecting);
         facts.peer.clone().ok_or_else(|| Fault::unsent(reason()))
+    }
+
+    /// Who is spoken to. A link that is new waits for that, no longer than a connection may take: what is shown of an
+    /// upstream whose configuration has just changed may be called all the while.
+    pub(super) async fn peer_in_time(&self) -> Result<Peer, Fault> {
+        if let Ok(peer) = self.peer() {
+            return Ok(peer);
+        }
+        if tokio::time::timeout(self.upstream.timeout.connect, self.has_been_tried()).await.is_err() {
+            tracing::debug!(upstream = %self.upstream.name, "a call came before its upstream was reached");
+        }
+        self.peer()
+    }
+
+    /// Waits until the upstream was reached for the first time, or could not be.
+    pub(super) async fn has_been_tried(&self) {
+        let mut facts = self.facts.subscribe();
+        let tried = facts.wait_for(|facts| facts.peer.is_some() || facts.down != Some(Reason::Connecting));
+        if tried.await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Looks at the upstream at once, whatever was known of it.
+    pub(super) fn look_again(&self) {
+        self.answered.notify_one();
+        self.doubt.notify_one();
     }
 
     /// A call was answered.

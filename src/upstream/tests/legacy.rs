@@ -225,7 +225,7 @@ fn streaming(seen: &Seen, pieces: &[Piece]) -> Answer {
 async fn c012_losing_the_stream_does_not_end_the_session() {
     let fixture = Fixture::start(|seen| streaming(seen, &[Piece::Wait(Duration::from_millis(20))])).await;
     fixture.up().await;
-    let mut inventories = fixture.set.inventories();
+    let mut inventories = fixture.set.material();
     inventories.mark_unchanged();
     fixture.server.saw("GET", 2).await;
     fixture.server.saw("tools/list", 2).await;
@@ -398,7 +398,7 @@ async fn c114_a_hung_call_times_out_and_is_cancelled() {
         assert_eq!(cancelled.body["params"]["requestId"], hung.body["id"]);
         assert_eq!(session(cancelled), session(hung));
         fixture.result(call("echo", "{}")).await;
-        assert!(matches!(fixture.set.inventories().borrow()[&fixture.name], Presence::Up { .. }));
+        assert!(matches!(fixture.set.material().borrow().inventories[&fixture.name], Presence::Up { .. }));
     }
 }
 

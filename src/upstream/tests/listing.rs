@@ -145,7 +145,7 @@ async fn a_change_is_found_on_refresh_and_equal_content_publishes_nothing() {
     })
     .await;
     fixture.up().await;
-    let mut inventories = fixture.set.inventories();
+    let mut inventories = fixture.set.material();
     inventories.mark_unchanged();
     fixture.server.saw("tools/list", 3).await;
     assert!(!inventories.has_changed().unwrap(), "equal content wakes nobody");
@@ -186,7 +186,7 @@ async fn c064_one_429_does_not_make_an_upstream_lost() {
     fixture.server.saw("tools/list", seen + 1).await;
     phase.store(0, Ordering::Relaxed);
     fixture.server.saw("tools/list", seen + 3).await;
-    assert!(matches!(fixture.set.inventories().borrow()[&fixture.name], Presence::Up { .. }));
+    assert!(matches!(fixture.set.material().borrow().inventories[&fixture.name], Presence::Up { .. }));
     assert_eq!(fixture.server.count("server/discover"), 1, "nothing is probed again");
 }
 
@@ -239,7 +239,7 @@ async fn a_restarted_upstream_is_asked_anew_what_it_offers() {
     fixture.up().await;
     life.store(1, Ordering::Relaxed);
     fixture.stands(|presence| presence.inventory().is_some_and(|i| i.prompts.len() == 1)).await;
-    assert!(matches!(fixture.set.inventories().borrow()[&fixture.name], Presence::Up { .. }));
+    assert!(matches!(fixture.set.material().borrow().inventories[&fixture.name], Presence::Up { .. }));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use futures_util::StreamExt as _;
 
 use super::server::{Answer, Piece, Seen, empty, error, events, json, result};
 use super::support::{Fixture, call, modern};
+use crate::config::ToolTimeout;
 use crate::exchange::{Call, Event, Reason};
 use crate::protocol::{ListKind, LogLevel, Method, headers};
 
@@ -272,7 +273,11 @@ async fn a_tool_or_a_call_may_have_a_time_of_its_own() {
         },
         |up| {
             let slow = globset::GlobSetBuilder::new().add(globset::Glob::new("quick*").unwrap()).build();
-            up.timeout.tools = vec![(slow.unwrap(), Duration::from_millis(50))];
+            up.timeout.tools = vec![ToolTimeout {
+                glob: "slow".to_owned(),
+                tools: slow.unwrap(),
+                limit: Duration::from_millis(50),
+            }];
         },
     )
     .await;

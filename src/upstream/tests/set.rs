@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 use tokio::time::Instant;
 
 use super::server::{Answer, Server};
-use super::support::{Fixture, call, legacy, upstream};
+use super::support::{Fixture, call, config, legacy, upstream};
 use crate::catalog::Presence;
 use crate::config::{Builtin, Kind, Upstream};
 use crate::exchange::Event;
@@ -29,8 +29,8 @@ async fn c060_every_upstream_has_its_place_from_the_first_moment() {
     let upstreams = [named("slow", Kind::Http { url }), named("clock", Kind::Builtin(Builtin::Clock))];
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
-    let set = Set::of(&upstreams, Duration::from_millis(50), &tasks, &metrics).unwrap();
-    let all = Arc::clone(&set.inventories().borrow());
+    let set = Set::start(&config(upstreams.to_vec()), &tasks, metrics).unwrap();
+    let all = Arc::clone(&set.material().borrow().inventories);
     let [slow, clock] = upstreams.each_ref().map(|upstream| &all[&upstream.name]);
     assert!(matches!(slow, Presence::Connecting { .. }), "{slow:?}");
     assert!(clock.inventory().is_some_and(|inventory| !inventory.tools.is_empty()), "{clock:?}");
@@ -67,7 +67,7 @@ async fn calls_are_counted_by_how_they_end() {
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
     let upstreams = [Arc::new(upstream(server.port))];
-    let set = Set::of(&upstreams, Duration::from_millis(50), &tasks, &metrics).unwrap();
+    let set = Set::start(&config(upstreams.to_vec()), &tasks, metrics).unwrap();
     server.saw("tools/list", 1).await;
     let link = set.link(&upstreams[0].name).unwrap();
     let last = |events: Vec<Event>| events.into_iter().next_back();

@@ -10,8 +10,8 @@ use prometheus_client::registry::Registry;
 use super::server::{Answer, Seen, Server, empty, error, result};
 use crate::catalog::{Inventory, Presence};
 use crate::config::{
-    Classes, Concurrency, Credential, Kind, Sharing, Timeouts, ToolFilter, Transport, Upstream,
-    UpstreamLimits,
+    Classes, Concurrency, Config, Credential, Kind, Sharing, Timeouts, ToolFilter, Transport, Upstream,
+    UpstreamLimits, demonstration,
 };
 use crate::exchange::{Call, Caller, Event, Failure, Lost, SessionKey};
 use crate::names::{Namespace, UpstreamName};
@@ -71,6 +71,14 @@ pub(super) fn upstream(port: u16) -> Upstream {
     }
 }
 
+/// A configuration with these upstreams, each of which is listed once in 50 ms at most.
+pub(super) fn config(upstreams: Vec<Arc<Upstream>>) -> Arc<Config> {
+    let mut config = demonstration();
+    config.upstreams = upstreams;
+    config.notify.debounce = Duration::from_millis(50);
+    Arc::new(config)
+}
+
 impl Fixture {
     /// A link to a server with this script.
     pub(super) async fn start(script: impl Fn(&Seen) -> Answer + Send + Sync + 'static) -> Self {
@@ -88,17 +96,17 @@ impl Fixture {
         adjust(&mut upstream);
         let name = upstream.name.clone();
         let metrics = Metrics::register(&mut Registry::default());
-        let set = Set::of(&[Arc::new(upstream)], Duration::from_millis(50), &tasks, &metrics).unwrap();
+        let set = Set::start(&config(vec![Arc::new(upstream)]), &tasks, metrics).unwrap();
         let link = set.link(&name).unwrap();
         Self { server, set, link, name, tasks }
     }
 
     /// Waits until the upstream stands so.
     pub(super) async fn stands(&self, wanted: impl Fn(&Presence) -> bool) -> Presence {
-        let mut inventories = self.set.inventories();
-        let found = inventories.wait_for(|all| wanted(&all[&self.name]));
+        let mut material = self.set.material();
+        let found = material.wait_for(|all| wanted(&all.inventories[&self.name]));
         let found = tokio::time::timeout(PATIENCE, found).await;
-        let now = self.set.inventories().borrow()[&self.name].clone();
+        let now = self.set.material().borrow().inventories[&self.name].clone();
         assert!(found.is_ok(), "the upstream stands as {now:?}");
         now
     }

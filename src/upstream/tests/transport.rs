@@ -149,7 +149,7 @@ async fn an_error_of_the_upstream_passes_whole() {
             Some(Event::Error(found)) => assert_eq!(found.raw.get(), error, "{status}"),
             other => panic!("{status}: {other:?}"),
         }
-        assert!(matches!(fixture.set.inventories().borrow()[&fixture.name], Presence::Up { .. }));
+        assert!(matches!(fixture.set.material().borrow().inventories[&fixture.name], Presence::Up { .. }));
     }
 }
 

@@ -108,7 +108,8 @@ fn t124_where_lines_are_required_no_call_goes_without_one() {
         assert_eq!(client.names(), ["alpha__seen"], "lists are no calls");
         std::fs::create_dir(folder.path().join("inner")).expect("a folder");
         eventually!(client.call("alpha__seen", "{}").status() == 200);
-        std::fs::remove_dir_all(folder.path().join("inner")).expect("a folder");
+        // The line of the last call may be written this moment.
+        eventually!(std::fs::remove_dir_all(folder.path().join("inner")).is_ok());
     }
 }
 

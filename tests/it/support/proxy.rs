@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -168,7 +168,7 @@ pub(crate) struct Weir {
     /// What it printed on standard output until it was ready.
     pub(crate) printed: Vec<String>,
     log: Arc<Mutex<String>>,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Weir {
@@ -192,7 +192,24 @@ impl Weir {
         }
         let address = address(&printed, "listening ");
         let admin = address_or(&printed, "admin ", address);
-        Self { child, address, admin, printed, log, _folder: folder }
+        Self { child, address, admin, printed, log, folder }
+    }
+
+    /// Its configuration file.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.path().join("routes.yaml")
+    }
+
+    /// How many configurations it has put in force (`applied`) or `refused` while it ran.
+    pub(crate) fn reloads(&self, outcome: &str) -> f64 {
+        self.metric("weir_config_reloads_total", &[&format!("outcome=\"{outcome}\"")]).unwrap_or_default()
+    }
+
+    /// Writes another configuration into its file and waits until it is in force.
+    pub(crate) fn becomes(&self, other: &Proxy) {
+        let before = self.reloads("applied");
+        std::fs::write(self.file(), other.text()).expect("the file is written");
+        eventually::eventually!(self.reloads("applied") > before, "{}", self.log());
     }
 
     /// A client of this era that is ready to ask.

@@ -102,6 +102,8 @@ pub(super) const LAYERS: &[(&str, &[&str])] = &[
             // Whether the keys of issuers are known.
             "auth",
             "catalog",
+            // Where the configuration stands.
+            "source",
             "upstream",
             "downstream",
             "telemetry",

@@ -32,21 +32,22 @@ pub(super) struct Health {
 
 #[derive(Debug, Clone, Copy)]
 enum State {
-    Never,
+    Never { has_place: bool },
     Up { since: Instant, is_shaken: bool },
     Lost { since: Instant, has_place: bool },
 }
 
 impl Health {
-    pub(super) fn new(withdraw_after: Duration) -> Self {
-        Self { state: State::Never, failures: 0, next_try: Instant::now(), withdraw_after }
+    /// Of an upstream that was not reached yet, and `has_place` or not: something of it is shown already.
+    pub(super) fn new(withdraw_after: Duration, has_place: bool) -> Self {
+        Self { state: State::Never { has_place }, failures: 0, next_try: Instant::now(), withdraw_after }
     }
 
     /// A listing succeeded. True where the upstream was not up before.
     pub(super) fn succeeded(&mut self) -> bool {
         let (since, was_down) = match self.state {
             State::Up { since, .. } => (since, false),
-            State::Never | State::Lost { .. } => (Instant::now(), true),
+            State::Never { .. } | State::Lost { .. } => (Instant::now(), true),
         };
         self.state = State::Up { since, is_shaken: false };
         was_down
@@ -67,7 +68,7 @@ impl Health {
                 }
                 (State::Lost { since: now, has_place: true }, Turn::Lost)
             }
-            State::Never => (State::Lost { since: now, has_place: false }, Turn::Lost),
+            State::Never { has_place } => (State::Lost { since: now, has_place }, Turn::Lost),
             lost @ State::Lost { .. } => (lost, Turn::StillLost),
         };
         self.state = state;
@@ -84,9 +85,8 @@ impl Health {
     /// Whether the last inventory still has its place.
     pub(super) fn keeps_place(&self) -> bool {
         match self.state {
-            State::Never => false,
             State::Up { .. } => true,
-            State::Lost { has_place, .. } => has_place,
+            State::Never { has_place } | State::Lost { has_place, .. } => has_place,
         }
     }
 
@@ -94,7 +94,7 @@ impl Health {
     pub(super) fn withdraw_at(&self) -> Option<Instant> {
         match self.state {
             State::Lost { since, has_place: true } => Some(since + self.withdraw_after),
-            State::Never | State::Up { .. } | State::Lost { .. } => None,
+            State::Never { .. } | State::Up { .. } | State::Lost { .. } => None,
         }
     }
 

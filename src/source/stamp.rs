@@ -1,0 +1,30 @@
+//! A cheap look at files: whether reading them again may show anything new.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// What the file system says about some files. Equal stamps: none of them was written, replaced, or led elsewhere by a
+/// link.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stamp(Vec<Option<One>>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct One {
+    real: PathBuf,
+    number: u64,
+    size: u64,
+    written: (i64, i64),
+}
+
+impl Stamp {
+    pub(super) fn of(files: &[PathBuf]) -> Self {
+        Self(files.iter().map(|file| one(file)).collect())
+    }
+}
+
+fn one(file: &Path) -> Option<One> {
+    let real = file.canonicalize().ok()?;
+    let data = real.metadata().ok()?;
+    let written = (data.mtime(), data.mtime_nsec());
+    Some(One { number: data.ino(), size: data.size(), written, real })
+}
