@@ -1,6 +1,8 @@
 //! The accept loop and its connections.
 
 use std::convert::Infallible;
+use std::error::Error as _;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
+use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 use tower::{Service, ServiceExt as _};
 
@@ -19,6 +22,8 @@ use crate::task::TaskGroup;
 
 /// Most header fields of a request.
 const MOST_HEADERS: usize = 100;
+/// So many times the time for a head may go by without a byte that the client takes.
+const STALLED: u32 = 3;
 /// How long the loop rests when the process has no file descriptor left.
 const EXHAUSTED: Duration = Duration::from_millis(50);
 /// What is said to a connection above the limit.
@@ -30,7 +35,8 @@ const FULL: &[u8] =
 pub struct ConnectionLimits {
     /// Most at once.
     pub most: usize,
-    /// How long a request head may take.
+    /// How long a request head may take. A client that takes nothing of its answer for three times as long is given
+    /// up.
     pub header_timeout: Duration,
 }
 
@@ -112,11 +118,14 @@ async fn serve<S, B>(
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "nodelay");
     }
+    let mut stream = TimeoutStream::new(stream);
+    // Of a client that reads nothing, nothing is kept for long: neither its answer nor its call.
+    stream.set_write_timeout(Some(header_timeout * STALLED));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(header_timeout)
         .max_headers(MOST_HEADERS)
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));
     let mut connection = std::pin::pin!(connection);
     // Cancel-safe: the connection is pinned and polled again after the graceful end was asked for.
     let outcome = tokio::select! {
@@ -131,6 +140,12 @@ async fn serve<S, B>(
         }
     };
     if let Err(error) = outcome {
+        let reason =
+            error.source().and_then(|source| source.downcast_ref::<io::Error>()).map(io::Error::kind);
+        if reason == Some(io::ErrorKind::TimedOut) {
+            tracing::info!(event = "stream.stalled", "a client took nothing of its answer any more");
+            return;
+        }
         tracing::debug!(event = "http.connection", %error, "a connection ended");
     }
 }

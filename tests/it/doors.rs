@@ -7,9 +7,11 @@ use tokio::time::Instant;
 
 use crate::support::exchange::Exchange;
 use crate::support::proxy::weir;
-use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, Weir, eventually, json, pairs};
+use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, Weir, eras, eventually, json, pairs};
 
 pairs! { c091_nothing_of_the_client_travels_upstream }
+
+eras! { t014_a_client_that_reads_nothing_is_given_up }
 
 const PING: &str = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
 
@@ -302,6 +304,38 @@ fn t010_a_head_that_never_ends_is_given_up() {
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
     let slow = weir.modern().post("{\"jsonrpc\"").unframed().header("Content-Length", "1000").send();
     assert_eq!(slow.status(), 408, "T011: a body that pauses");
+}
+
+/// Reads what is there until the other side has closed.
+fn rest(mut socket: std::net::TcpStream) -> usize {
+    socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    let (mut buffer, mut all) = (vec![0; 65_536], 0);
+    loop {
+        match std::io::Read::read(&mut socket, &mut buffer) {
+            Ok(0) => return all,
+            Ok(count) => all += count,
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return all,
+            Err(error) => panic!("the connection is open: {error}"),
+        }
+    }
+}
+
+fn t014_a_client_that_reads_nothing_is_given_up(side: Side) {
+    let alpha = Fake::of(side).start();
+    let weir = Proxy::before(&alpha).listen("limits: { header_timeout: 300ms }").run();
+    let client = weir.client(side);
+    let whole = client.request(&Ask::call("alpha__big", "{\"n\":30000000}")).send_only();
+    let steps = Ask::call("alpha__steps", "{\"count\":100000}").progress("\"p\"");
+    let stream = client.request(&steps).send_only();
+    eventually!(weir.metric("weir_calls_in_flight", &[]) == Some(2.0));
+    // What it did not take is not kept, and in the era where a connection is the call, that ends too.
+    if side == Side::Modern {
+        eventually!(weir.metric("weir_upstream_calls_in_flight", &[]) == Some(0.0));
+    }
+    eventually!(weir.log().contains("stream.stalled"), "{}", weir.log());
+    assert!(rest(whole) < 30_000_000, "cut");
+    rest(stream);
+    assert!(!client.call("alpha__echo", "{}").is_failure());
 }
 
 #[test]
