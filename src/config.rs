@@ -10,6 +10,7 @@ mod check;
 mod diff;
 mod environment;
 mod file;
+mod include;
 mod model;
 mod problem;
 mod read;

@@ -17,6 +17,7 @@ use std::path::Path;
 
 use self::upstream::Known;
 use super::file::{At, File};
+use super::include::Part;
 use super::model::{Config, Kind, Sharing};
 use super::problem::{Findings, Place};
 
@@ -25,8 +26,13 @@ pub(crate) use credential::bearer_problem;
 pub(crate) use hosts::{is_loopback, moved};
 pub(crate) use unsupported::unsupported;
 
-/// Gives the configuration that `file` means, or notes why there is none. `path` is the file it stands in.
-pub(crate) fn check(whole: At<File>, path: Option<&Path>, findings: &Findings) -> Option<Config> {
+/// Gives the configuration that `file` means with the upstreams of included files, or notes why there is none. `path` is
+/// the file it stands in.
+pub(crate) fn check(
+    whole: At<File>,
+    (path, parts): (Option<&Path>, &mut [Part]),
+    findings: &Findings,
+) -> Option<Config> {
     let file = whole.value;
     let listen = listen::listener(file.listen, findings);
     let admin = listen::admin(file.admin, &listen, findings);
@@ -34,20 +40,25 @@ pub(crate) fn check(whole: At<File>, path: Option<&Path>, findings: &Findings) -
     let notify = listen::notify(file.notify, findings);
     let folder = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
     let telemetry = listen::telemetry(file.telemetry, folder, findings);
-    if file.upstreams.is_absent() {
+    if file.upstreams.is_absent() && parts.is_empty() {
         let place = Place { key: "upstreams".to_owned(), ..whole.place };
         findings.error(&place, "this key is missing; it names the upstreams");
     }
-    let upstreams = upstream::upstreams(file.upstreams.or_default(), (&names, folder), findings);
+    let mut upstreams = Vec::new();
+    upstream::add(&mut upstreams, file.upstreams.or_default(), (&names, folder), (None, findings));
+    for (number, part) in parts.iter_mut().enumerate() {
+        let entries = std::mem::take(&mut part.upstreams);
+        upstream::add(&mut upstreams, entries, (&names, &part.folder), (Some(number), &part.findings));
+    }
     let names_of_routes = route::names(&file.routes);
     let scene = access::Scene { upstreams: &upstreams, routes: &names_of_routes };
     let understood = access::access(file.access, &listen, (scene, folder), findings);
     let routes = route::routes(file.routes, scene, &understood, findings);
     let open = understood.access.is_open() && !is_loopback(listen.listen.address);
     if open {
-        warn_of_sessions(&upstreams, findings);
+        warn_of_sessions(&upstreams, parts, findings);
     }
-    if findings.has_errors() {
+    if findings.has_errors() || parts.iter().any(|part| part.findings.has_errors()) {
         return None;
     }
     Some(Config {
@@ -65,15 +76,16 @@ pub(crate) fn check(whole: At<File>, path: Option<&Path>, findings: &Findings) -
 }
 
 /// Callers without an identity and without a session cannot share one of an upstream's (design contract, section 5).
-fn warn_of_sessions(upstreams: &[Known], findings: &Findings) {
+fn warn_of_sessions(upstreams: &[Known], parts: &[Part], findings: &Findings) {
     let text = "access is open: a client without a session gets an upstream session for each call, where this \
                 upstream has sessions; \"sessions: shared\" avoids that";
-    for (place, upstream) in
-        upstreams.iter().filter_map(|known| Some((&known.place, known.upstream.as_ref()?)))
-    {
+    for known in upstreams {
+        let Some(upstream) = &known.upstream else { continue };
+        let part = known.part.and_then(|number| parts.get(number));
+        let findings = part.map_or(findings, |part| &part.findings);
         match (&upstream.kind, upstream.sessions) {
             (Kind::Http { .. } | Kind::Child(_), Sharing::Client | Sharing::Principal) => {
-                findings.warning(&place.member("sessions"), text);
+                findings.warning(&known.place.member("sessions"), text);
             }
             (Kind::Http { .. } | Kind::Child(_), Sharing::Shared) | (Kind::Builtin(_), _) => {}
         }

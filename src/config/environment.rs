@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use glob::MatchOptions;
 use sha2::{Digest as _, Sha256};
 
 /// Variables and files, as a configuration may ask for them.
@@ -21,6 +22,12 @@ pub trait Environment {
     /// # Errors
     /// Whatever keeps the file from being read.
     fn file(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>>;
+
+    /// The files whose path fits a glob, in order. Names that begin with a dot fit only where the glob has it.
+    ///
+    /// # Errors
+    /// What is wrong with the glob.
+    fn matches(&self, pattern: &Path) -> Result<Vec<PathBuf>, String>;
 }
 
 /// The environment of this process.
@@ -40,6 +47,18 @@ impl Environment for Process {
         let mut content = Vec::new();
         file.take(limit.saturating_add(1)).read_to_end(&mut content)?;
         Ok(content)
+    }
+
+    fn matches(&self, pattern: &Path) -> Result<Vec<PathBuf>, String> {
+        let options = MatchOptions {
+            case_sensitive: true,
+            require_literal_separator: true,
+            require_literal_leading_dot: true,
+        };
+        let pattern = pattern.to_str().ok_or("it is not Unicode")?;
+        let found = glob::glob_with(pattern, options).map_err(|error| error.msg.to_owned())?;
+        // A folder that cannot be looked into holds nothing.
+        Ok(found.filter_map(Result::ok).filter(|path| !path.is_dir()).collect())
     }
 }
 
@@ -78,5 +97,11 @@ impl Environment for Recorder {
         };
         self.files.borrow_mut().insert(path.to_path_buf(), digest.into());
         content
+    }
+
+    /// What fits is read anyway; the glob itself stands for the folder, in which another file may come.
+    fn matches(&self, pattern: &Path) -> Result<Vec<PathBuf>, String> {
+        self.files.borrow_mut().insert(pattern.to_path_buf(), [0; 32]);
+        Process.matches(pattern)
     }
 }

@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use super::check::{NEEDS_ACCESS, PLAIN_TOKENS, bearer_problem, check, is_loopback, moved, unsupported};
 use super::environment::{Environment, Process};
 use super::file::{At, Entries, Field, File, OneOrMore, Upstream};
+use super::include::{self, Part};
 use super::model::{Admin, Config, Credential};
 use super::problem::{Findings, Place, Problems};
 use super::tree::{self, Source};
@@ -88,15 +89,22 @@ pub fn read_text(text: &str, path: Option<&Path>, environment: &dyn Environment)
     let label = path.map_or_else(|| "routes.yaml".to_owned(), Findings::name_of);
     let findings = Findings::new(&label);
     let folder = path.and_then(Path::parent).unwrap_or_else(|| Path::new(""));
-    let config = understand(text, path, &Source { environment, folder }, &findings);
-    let problems = findings.close();
+    let mut parts = Vec::new();
+    let config = understand(text, (path, &mut parts), &Source { environment, folder }, &findings);
+    let mut problems = findings.close();
+    parts.into_iter().for_each(|part| problems.extend(part.findings.close().iter().cloned()));
     match config.filter(|_| !problems.has_errors()) {
         Some(config) => Ok(Loaded { config, warnings: problems }),
         None => Err(problems),
     }
 }
 
-fn understand(text: &str, path: Option<&Path>, source: &Source<'_>, findings: &Findings) -> Option<Config> {
+fn understand(
+    text: &str,
+    (path, parts): (Option<&Path>, &mut Vec<Part>),
+    source: &Source<'_>,
+    findings: &Findings,
+) -> Option<Config> {
     let mut root = tree::parse(text, findings)?;
     tree::substitute(&mut root, "", source, findings);
     unsupported(&root, findings);
@@ -104,7 +112,9 @@ fn understand(text: &str, path: Option<&Path>, source: &Source<'_>, findings: &F
         findings.error(&root.place(""), "the file holds no configuration; at least \"upstreams\" is needed");
         return None;
     }
-    check(tree::decode(&root, findings)?, path, findings)
+    let whole: At<File> = tree::decode(&root, findings)?;
+    *parts = include::parts(&whole.value.include, source, findings);
+    check(whole, (path, parts), findings)
 }
 
 /// The built-in demonstration: the shipped `routes.yaml`, on loopback.
@@ -165,7 +175,7 @@ pub fn for_url(url: &str, token: Option<SecretString>) -> Result<Config, Problem
     if let Some(problem) = token.as_ref().and_then(bearer_problem) {
         findings.error(&Place::nowhere("token"), problem);
     }
-    let config = check(At::made("", file), None, &findings);
+    let config = check(At::made("", file), (None, &mut []), &findings);
     let problems = findings.close();
     let Some(mut config) = config.filter(|_| !problems.has_errors()) else { return Err(problems) };
     config.names.characters = Characters::Any;

@@ -105,6 +105,14 @@ impl Entry {
     }
 }
 
+/// A block without any key but this one.
+pub(crate) fn only(mut node: Node, key: &str) -> Node {
+    if let Value::Map(entries) = &mut node.value {
+        entries.retain(|entry| entry.key == key);
+    }
+    node
+}
+
 /// The dotted key of a member.
 pub(crate) fn join(parent: &str, member: &str) -> String {
     if parent.is_empty() { member.to_owned() } else { format!("{parent}.{member}") }

@@ -3,6 +3,8 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use super::watch::folder;
+
 /// What the file system says about some files. Equal stamps: none of them was written, replaced, or led elsewhere by a
 /// link.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,7 +25,8 @@ impl Stamp {
 }
 
 fn one(file: &Path) -> Option<One> {
-    let real = file.canonicalize().ok()?;
+    // What is not there, or is a glob, may come: its folder tells.
+    let real = file.canonicalize().or_else(|_why| folder(file).canonicalize()).ok()?;
     let data = real.metadata().ok()?;
     let written = (data.mtime(), data.mtime_nsec());
     Some(One { number: data.ino(), size: data.size(), written, real })

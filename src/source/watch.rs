@@ -66,10 +66,12 @@ impl Watcher {
 
 /// Where a file stands, and where the file is that it leads to.
 fn folders(file: &Path) -> impl Iterator<Item = PathBuf> {
-    let of = |path: &Path| {
-        let parent = path.parent()?;
-        Some(if parent.as_os_str().is_empty() { PathBuf::from(".") } else { parent.to_path_buf() })
-    };
     let real = file.canonicalize().ok();
-    [of(file), real.as_deref().and_then(of)].into_iter().flatten()
+    [Some(folder(file)), real.as_deref().map(folder)].into_iter().flatten()
+}
+
+/// The folder of a file.
+pub(super) fn folder(file: &Path) -> PathBuf {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.unwrap_or(Path::new(".")).to_path_buf()
 }

@@ -309,6 +309,25 @@ fn an_editor_that_renames_and_a_hangup_are_heard() {
 }
 
 #[test]
+fn a_file_that_is_included_comes_goes_and_changes() {
+    let (alpha, beta) =
+        (Fake::modern().tools([tool("one")]).start(), Fake::modern().tools([tool("two")]).start());
+    let weir = Proxy::before(&alpha).section("include: [\"more.d/*.yaml\"]").run();
+    let folder = weir.file().with_file_name("more.d");
+    let client = weir.modern();
+    assert_eq!(client.names(), ["alpha__one"]);
+    // The folder was not there when the configuration was read.
+    std::fs::create_dir(&folder).expect("a folder");
+    let entry = |name: &str| format!("upstreams: {{ {name}: {{ url: \"{}\" }} }}\n", beta.url());
+    std::fs::write(folder.join("beta.yaml"), entry("beta")).expect("a file");
+    eventually!(client.names() == ["alpha__one", "beta__two"], "{:?}", client.names());
+    std::fs::write(folder.join("beta.yaml"), entry("gamma")).expect("a file");
+    eventually!(client.names() == ["alpha__one", "gamma__two"], "{:?}", client.names());
+    std::fs::remove_file(folder.join("beta.yaml")).expect("a file");
+    eventually!(client.names() == ["alpha__one"], "{:?}", client.names());
+}
+
+#[test]
 fn c106_fifty_reloads_leave_one_child() {
     let with =
         |round: usize| Proxy::new().entries(&child("alpha", "", &format!(", env: {{ ROUND: \"{round}\" }}")));

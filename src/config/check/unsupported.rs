@@ -23,7 +23,6 @@ enum When {
 
 /// Keys with `*` for any name and `[]` for any item.
 const UNSUPPORTED: &[(&str, When)] = &[
-    ("include", When::Filled),
     ("listen.tls", When::Written),
     ("admin.token", When::Written),
     ("lock.mode", When::Is(&["warn", "quarantine"])),

@@ -27,17 +27,20 @@ pub(super) struct Known {
     pub(super) name: UpstreamName,
     /// Where the name stands.
     pub(super) place: Place,
+    /// The number of the included file that it stands in, if it does.
+    pub(super) part: Option<usize>,
     /// What it stands for; `None` where it is disabled or cannot be used.
     pub(super) upstream: Option<Arc<Upstream>>,
 }
 
-/// Reads `upstreams`.
-pub(super) fn upstreams(
+/// Reads the `upstreams` of one file and adds them to those of the files before it. `part` is the number of an included
+/// file.
+pub(super) fn add(
+    all: &mut Vec<Known>,
     entries: Entries<file::Upstream>,
     (rules, folder): (&NameRules, &Path),
-    findings: &Findings,
-) -> Vec<Known> {
-    let mut all: Vec<Known> = Vec::new();
+    (part, findings): (Option<usize>, &Findings),
+) {
     for (key, field) in entries.0 {
         let name = UpstreamName::from_str(&key.value)
             .inspect_err(|error| {
@@ -45,19 +48,22 @@ pub(super) fn upstreams(
             })
             .ok();
         let Some(name) = name else { continue };
+        if all.iter().any(|known| known.name == name) {
+            findings.error(&key.place, "another file has an upstream of this name");
+            continue;
+        }
         let Field::Written(At { value: block, .. }) = field else {
-            all.push(Known { name, place: key.place, upstream: None });
+            all.push(Known { name, place: key.place, part, upstream: None });
             continue;
         };
         let enabled = block.enabled.written().is_none_or(|at| at.value);
         let place = block.namespace.place().unwrap_or(&key.place).clone();
         let upstream = upstream(&name, &key.place, block, (rules, folder), findings).filter(|_| enabled);
         if let Some(upstream) = &upstream {
-            refuse_double(upstream, &all, &place, findings);
+            refuse_double(upstream, all, &place, findings);
         }
-        all.push(Known { name, place: key.place, upstream: upstream.map(Arc::new) });
+        all.push(Known { name, place: key.place, part, upstream: upstream.map(Arc::new) });
     }
-    all
 }
 
 fn refuse_double(upstream: &Upstream, earlier: &[Known], place: &Place, findings: &Findings) {

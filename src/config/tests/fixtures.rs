@@ -22,7 +22,17 @@ impl Known {
                 ("LEVEL", "debug"),
                 ("PORT", "9001"),
             ]),
-            files: BTreeMap::from([("fixtures/secret", "canary-from-file\n"), ("fixtures/empty", "\n")]),
+            files: BTreeMap::from([
+                ("fixtures/secret", "canary-from-file\n"),
+                ("fixtures/empty", "\n"),
+                ("fixtures/more/one.yaml", "upstreams:\n  one: { url: http://one.example/mcp }\n"),
+                ("fixtures/more/two.yaml", "upstreams:\n  two: { command: [two], cwd: here }\n"),
+                (
+                    "fixtures/worse/bad.yaml",
+                    "listen: {}\nupstreams:\n  main: { builtin: notes }\n  three: { urll: x }\n",
+                ),
+                ("fixtures/worse/yaml.yaml", "upstreams: ["),
+            ]),
         }
     }
 }
@@ -38,6 +48,12 @@ impl Environment for Known {
         content
             .or_else(|| self.files.get(path).map(|text| text.as_bytes().to_vec()))
             .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn matches(&self, pattern: &Path) -> Result<Vec<PathBuf>, String> {
+        let pattern = globset::Glob::new(pattern.to_str().unwrap()).map_err(|error| error.to_string())?;
+        let pattern = pattern.compile_matcher();
+        Ok(self.files.keys().filter(|path| pattern.is_match(path)).map(PathBuf::from).collect())
     }
 }
 
