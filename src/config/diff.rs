@@ -64,7 +64,7 @@ impl Credential {
 
 fn is_same_kind(one: &Kind, other: &Kind) -> bool {
     match (one, other) {
-        (Kind::Http { url: one }, Kind::Http { url: other }) => one == other,
+        (Kind::Http { urls: one }, Kind::Http { urls: other }) => one == other,
         (Kind::Child(one), Kind::Child(other)) => is_same_child(one, other),
         (Kind::Builtin(one), Kind::Builtin(other)) => one == other,
         (Kind::Http { .. } | Kind::Child(_) | Kind::Builtin(_), _) => false,

@@ -230,8 +230,8 @@ pub struct Upstream {
 pub enum Kind {
     /// A server that is reached over Streamable HTTP.
     Http {
-        /// Its endpoint.
-        url: Uri,
+        /// Its endpoint; several where any of them will do.
+        urls: Vec<Uri>,
     },
     /// A server that is started as a child process.
     Child(ChildCommand),
@@ -263,13 +263,13 @@ impl fmt::Debug for ChildCommand {
 impl fmt::Debug for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Http { url } => write!(
-                f,
-                "Http({}://{}{})",
-                url.scheme_str().unwrap_or_default(),
-                url.authority().map(Authority::as_str).unwrap_or_default(),
-                url.path()
-            ),
+            Self::Http { urls } => {
+                let bare = |url: &Uri| {
+                    let authority = url.authority().map(Authority::as_str).unwrap_or_default();
+                    format!("{}://{authority}{}", url.scheme_str().unwrap_or_default(), url.path())
+                };
+                write!(f, "Http({})", urls.iter().map(bare).collect::<Vec<_>>().join(", "))
+            }
             Self::Child(command) => f.debug_tuple("Child").field(command).finish(),
             Self::Builtin(builtin) => f.debug_tuple("Builtin").field(builtin).finish(),
         }

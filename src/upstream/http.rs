@@ -6,6 +6,7 @@
 //! the same scheme, host and port, which keeps method and body. Addresses never reach a log line: only the kind of
 //! an error does.
 
+mod addresses;
 mod answered;
 mod gunzip;
 
@@ -22,7 +23,9 @@ use super::credential;
 use super::fault::Fault;
 use crate::config::{Credential, Upstream};
 use crate::exchange::Reason;
+use crate::protocol::{Method as Asked, headers};
 
+use addresses::{Addresses, Outcome};
 pub(super) use answered::{Answered, Body, Form};
 
 /// Both media types on every POST, whatever the client wants (2025-11-25 and 2026-07-28, transports).
@@ -54,7 +57,7 @@ pub(super) enum BuildError {
 /// The connections to one upstream.
 pub(super) struct Http {
     client: reqwest::Client,
-    url: Url,
+    addresses: Addresses,
     credential: RwLock<HeaderMap>,
     largest: usize,
 }
@@ -74,9 +77,9 @@ pub(super) struct Destination {
     place: Option<Place>,
 }
 
-/// An address. It may hold a secret, so it is not shown.
+/// An address, and the number of the upstream's own that it belongs to. It may hold a secret, so it is not shown.
 #[derive(Clone)]
-struct Place(Url);
+struct Place(usize, Url);
 
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,9 +94,10 @@ impl From<HeaderMap> for Destination {
 }
 
 impl Http {
-    /// Prepares the way to an endpoint. Does not connect.
-    pub(super) fn new(endpoint: &http::Uri, upstream: &Upstream) -> Result<Self, BuildError> {
-        let url = Url::parse(&endpoint.to_string()).map_err(|_url| BuildError::Url)?;
+    /// Prepares the way to a server at these endpoints. Does not connect.
+    pub(super) fn new(endpoints: &[http::Uri], upstream: &Upstream) -> Result<Self, BuildError> {
+        let url = |endpoint: &http::Uri| Url::parse(&endpoint.to_string()).map_err(|_url| BuildError::Url);
+        let urls = endpoints.iter().map(url).collect::<Result<_, _>>()?;
         let credential = RwLock::new(headers_of(&upstream.credential)?);
         let client = reqwest::Client::builder()
             .user_agent(concat!("weir/", env!("CARGO_PKG_VERSION")))
@@ -107,7 +111,7 @@ impl Http {
             .tcp_keepalive(KEEPALIVE)
             .build()
             .map_err(BuildError::Client)?;
-        Ok(Self { client, url, credential, largest: upstream.limits.answer })
+        Ok(Self { client, addresses: Addresses::new(urls), credential, largest: upstream.limits.answer })
     }
 
     /// Another credential from the next request on.
@@ -123,11 +127,12 @@ impl Http {
         self.send(Method::POST, to, Bytes::from(body)).await
     }
 
-    /// An address that the upstream itself named, absolute or not; `None` for one of another scheme, host or port,
-    /// where its credential must not go.
-    pub(super) fn place(&self, named: &str) -> Option<Destination> {
-        let url = self.url.join(named.trim()).ok().filter(|url| url.origin() == self.url.origin())?;
-        Some(Destination { head: HeaderMap::new(), place: Some(Place(url)) })
+    /// An address that the upstream itself named, absolute or not, in an answer that came `from` one of its own; `None`
+    /// for one of another scheme, host or port, where its credential must not go.
+    pub(super) fn place(&self, named: &str, from: usize) -> Option<Destination> {
+        let own = &self.addresses.get(from)?.url;
+        let url = own.join(named.trim()).ok().filter(|url| url.origin() == own.origin())?;
+        Some(Destination { head: HeaderMap::new(), place: Some(Place(from, url)) })
     }
 
     /// Opens a standing stream, or resumes one.
@@ -141,35 +146,90 @@ impl Http {
         self.send(Method::DELETE, head.into(), Bytes::new()).await
     }
 
+    /// Sends a request where it belongs. A session whose address cannot be reached any more is lost, and answered so,
+    /// where there is another address: there it may be opened again.
     async fn send(&self, method: Method, to: Destination, body: Bytes) -> Result<Answered, Fault> {
-        let Destination { mut head, place } = to;
+        let Destination { head, place } = to;
+        let (number, url) = match place {
+            Some(Place(number, url)) => (number, Some(url)),
+            None => (self.addresses.choose(&head), None),
+        };
+        let Some(address) = self.addresses.get(number) else {
+            return Err(Fault::unsent(Reason::Unreachable));
+        };
+        let url = url.unwrap_or_else(|| address.url.clone());
+        let in_flight = (!is_standing(&method, &head)).then(|| address.enter());
+        let sent = self.execute(&method, (url, &head), body).await;
+        self.addresses.note(number, outcome(&sent));
+        let response = match sent {
+            Ok(response) => response,
+            Err(fault) if fault.reason == Reason::Unreachable && self.addresses.over(&head) => {
+                return Ok(Answered::nobody(404));
+            }
+            Err(fault) => return Err(fault),
+        };
+        let answered = Answered::new(response, self.largest).counted(number, in_flight);
+        match &answered.session {
+            Some(session) if !head.contains_key(headers::SESSION_ID) => {
+                self.addresses.opened(session, number)
+            }
+            _ if method == Method::DELETE || answered.status == 404 => {
+                self.addresses.over(&head);
+            }
+            _ => {}
+        }
+        Ok(answered)
+    }
+
+    async fn execute(
+        &self,
+        method: &Method,
+        (mut url, head): (Url, &HeaderMap),
+        body: Bytes,
+    ) -> Result<Response, Fault> {
+        let mut head = head.clone();
         head.extend(self.credential.read().unwrap_or_else(PoisonError::into_inner).clone());
-        let mut url = place.map_or_else(|| self.url.clone(), |Place(url)| url);
         let mut hops = 0;
         loop {
             let mut request = Request::new(method.clone(), url);
             *request.headers_mut() = head.clone();
-            if method == Method::POST {
+            if *method == Method::POST {
                 *request.body_mut() = Some(body.clone().into());
             }
             let response = self.client.execute(request).await.map_err(|error| fault(&error))?;
-            match self.redirected(&response) {
+            match redirected(&response) {
                 Some(next) if hops < MOST_REDIRECTS => url = next,
-                _ => return Ok(Answered::new(response, self.largest)),
+                _ => return Ok(response),
             }
             hops += 1;
         }
     }
+}
 
-    /// Where a redirect leads that may be followed with method, body and credential.
-    fn redirected(&self, response: &Response) -> Option<Url> {
-        if !matches!(response.status().as_u16(), 307 | 308) {
-            return None;
-        }
-        let location = response.headers().get(LOCATION)?.to_str().ok()?;
-        let next = response.url().join(location).ok()?;
-        (next.origin() == self.url.origin()).then_some(next)
+/// Whether a request asks for a stream that stands: that is no load.
+fn is_standing(method: &Method, head: &HeaderMap) -> bool {
+    let listens = head.get(headers::METHOD).is_some_and(|name| name == Asked::Listen.as_str());
+    *method == Method::GET || listens
+}
+
+/// What a request says of the address that it went to.
+fn outcome(sent: &Result<Response, Fault>) -> Outcome {
+    match sent {
+        Ok(response) if matches!(response.status().as_u16(), 502..=504) => Outcome::Failed,
+        Ok(_) => Outcome::Answered,
+        Err(fault) if fault.reason == Reason::Unreachable => Outcome::Unreachable,
+        Err(_) => Outcome::Failed,
     }
+}
+
+/// Where a redirect leads that may be followed with method, body and credential: nowhere but to the same origin.
+fn redirected(response: &Response) -> Option<Url> {
+    if !matches!(response.status().as_u16(), 307 | 308) {
+        return None;
+    }
+    let location = response.headers().get(LOCATION)?.to_str().ok()?;
+    let next = response.url().join(location).ok()?;
+    (next.origin() == response.url().origin()).then_some(next)
 }
 
 /// The headers of a credential.

@@ -56,9 +56,9 @@ impl Wire {
     }
 
     /// An address that the upstream itself named; see [`Http::place`].
-    pub(super) fn place(&self, named: &str) -> Option<Destination> {
+    pub(super) fn place(&self, named: &str, from: usize) -> Option<Destination> {
         match self {
-            Self::Http(http) => http.place(named),
+            Self::Http(http) => http.place(named, from),
             Self::Stdio(_) => None,
         }
     }

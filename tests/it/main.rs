@@ -7,6 +7,7 @@
 mod support;
 
 mod access;
+mod addresses;
 mod availability;
 mod cli;
 mod demonstration;

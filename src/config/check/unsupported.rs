@@ -13,8 +13,6 @@ enum When {
     Written,
     /// When it holds more than an empty list or block.
     Filled,
-    /// When it is a list.
-    List,
     /// When it is true.
     True,
     /// When it is one of these texts.
@@ -27,7 +25,6 @@ const UNSUPPORTED: &[(&str, When)] = &[
     ("admin.token", When::Written),
     ("lock.mode", When::Is(&["warn", "quarantine"])),
     ("upstreams.*.plugin", When::Written),
-    ("upstreams.*.url", When::List),
     ("upstreams.*.inventory", When::Is(&["by_capabilities", "per_principal"])),
     ("upstreams.*.credential.client_credentials", When::Written),
     ("upstreams.*.credential.token_exchange", When::Written),
@@ -89,12 +86,11 @@ impl When {
             (Self::Filled, Value::List(items)) if items.is_empty() => None,
             (Self::Filled, Value::Map(entries)) if entries.is_empty() => None,
             (Self::Filled, _) => this_key(),
-            (Self::List, Value::List(_)) => Some("a list is".to_owned()),
             (Self::True, Value::Flag(true)) => Some("true is".to_owned()),
             (Self::Is(values), Value::Text(text)) if values.contains(&text.value.as_str()) => {
                 Some(format!("\"{}\" is", text.value))
             }
-            (Self::List | Self::True | Self::Is(_), _) => None,
+            (Self::True | Self::Is(_), _) => None,
         }
     }
 }

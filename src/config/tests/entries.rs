@@ -99,7 +99,7 @@ fn an_address_alone_makes_a_configuration() {
     let config = for_url("http://h:1/mcp?key=canary", Some("abc".into())).unwrap();
     let [upstream] = config.upstreams.as_slice() else { panic!() };
     assert_eq!((upstream.name.as_str(), upstream.namespace.as_str()), ("url", ""));
-    assert!(matches!(&upstream.kind, Kind::Http { url } if url.query() == Some("key=canary")));
+    assert!(matches!(&upstream.kind, Kind::Http { urls } if urls[0].query() == Some("key=canary")));
     assert!(matches!(&upstream.credential, Credential::Bearer(token) if token.expose_secret() == "abc"));
     assert_eq!(config.names.characters, Characters::Any);
     assert_eq!(config.routes.len(), 1);

@@ -98,7 +98,8 @@ fn substitution_puts_in_variables_and_files() {
                 routes: [ { name: x, instructions: \"$${env:PORT} is ${env:PORT}, ${env:EMPTY}$5\" } ]";
     let path = std::path::Path::new("fixtures/routes.yaml");
     let config = read_text(text, Some(path), &Known::new()).unwrap().config;
-    let Kind::Http { url } = &config.upstreams[0].kind else { panic!() };
+    let Kind::Http { urls } = &config.upstreams[0].kind else { panic!() };
+    let url = &urls[0];
     assert_eq!(url.port_u16(), Some(9001));
     let Credential::Bearer(secret) = &config.upstreams[0].credential else { panic!() };
     assert_eq!(secret.expose_secret(), "canary-from-file");

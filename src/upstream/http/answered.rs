@@ -7,6 +7,7 @@ use http::HeaderValue;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use reqwest::Response;
 
+use super::addresses::InFlight;
 use super::gunzip::Gunzip;
 use crate::exchange::Reason;
 use crate::protocol::headers;
@@ -43,6 +44,8 @@ pub(in crate::upstream) struct Answered {
     pub(in crate::upstream) body: Body,
     /// What a child says, in place of a body.
     pub(in crate::upstream) lines: Option<Lines>,
+    /// The number of the upstream's address that it came from.
+    pub(in crate::upstream) from: usize,
 }
 
 /// A body being read, unpacked where needed, each chunk within the upstream's limit.
@@ -51,6 +54,8 @@ pub(in crate::upstream) struct Body {
     response: Response,
     packing: Packing,
     largest: usize,
+    /// Counts as long as the body is there.
+    _in_flight: Option<InFlight>,
 }
 
 #[derive(Debug)]
@@ -81,9 +86,22 @@ impl Answered {
             status: response.status().as_u16(),
             form,
             session: response.headers().get(headers::SESSION_ID).cloned(),
-            body: Body { response, packing, largest },
+            body: Body { response, packing, largest, _in_flight: None },
             lines: None,
+            from: 0,
         }
+    }
+
+    /// It came from this address, where it counts until it has been read.
+    pub(super) fn counted(mut self, from: usize, in_flight: Option<InFlight>) -> Self {
+        self.from = from;
+        self.body._in_flight = in_flight;
+        self
+    }
+
+    /// An answer of nobody: Weir knows it.
+    pub(super) fn nobody(status: u16) -> Self {
+        Self::of_child(status, None)
     }
 
     /// An answer of a child, which has no body.

@@ -81,10 +81,11 @@ impl Held {
         if answered.form != Form::Events {
             return Err(Fault::unsent(Reason::NotMcp));
         }
+        let from = answered.from;
         let mut messages = Messages::of(answered)?;
         let named = tokio::time::timeout(ENDPOINT, messages.endpoint()).await;
         let named = named.unwrap_or_else(|_elapsed| Err(Fault::unsent(Reason::TimedOut)))?;
-        let to = named.and_then(|named| way.wire.place(&named));
+        let to = named.and_then(|named| way.wire.place(&named, from));
         let line = Arc::new(Line {
             to: to.ok_or_else(|| Fault::unsent(Reason::NotMcp))?,
             listeners: Listeners::default(),

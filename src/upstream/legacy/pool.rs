@@ -431,7 +431,7 @@ impl Pool {
 
     async fn initialize(&self, capabilities: &str) -> Result<Session, Fault> {
         let opening = handshake::open(&self.way, self.revision, capabilities, self.carriage);
-        match tokio::time::timeout(self.way.upstream.timeout.call, opening).await {
+        match Box::pin(tokio::time::timeout(self.way.upstream.timeout.call, opening)).await {
             Ok(Ok(opened)) => Ok(opened.session),
             // Nothing of the caller's was sent yet, whatever became of the handshake.
             Ok(Err(refused)) => Err(Fault::unsent(refused.into_fault().reason)),

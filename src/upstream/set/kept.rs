@@ -62,7 +62,7 @@ pub(super) fn prepared(upstream: &Upstream, old: Option<&Kept>) -> Result<Prepar
     }
     let end = match &upstream.kind {
         Kind::Builtin(kind) => End::Demonstration(Demonstration::new(*kind)),
-        Kind::Http { url } => End::Http(Box::new(Http::new(url, upstream).map_err(failed)?)),
+        Kind::Http { urls } => End::Http(Box::new(Http::new(urls, upstream).map_err(failed)?)),
         Kind::Child(command) => End::Child(command.clone()),
     };
     Ok(Prepared::New(end, old.cloned()))

@@ -26,7 +26,8 @@ async fn c060_every_upstream_has_its_place_from_the_first_moment() {
     let tasks = TaskGroup::new("test");
     let server = Server::start(&tasks, |_| Answer::Silence).await;
     let url = format!("http://127.0.0.1:{}/mcp", server.port).parse().unwrap();
-    let upstreams = [named("slow", Kind::Http { url }), named("clock", Kind::Builtin(Builtin::Clock))];
+    let upstreams =
+        [named("slow", Kind::Http { urls: vec![url] }), named("clock", Kind::Builtin(Builtin::Clock))];
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
     let set = Set::start(&config(upstreams.to_vec()), &tasks, metrics).unwrap();

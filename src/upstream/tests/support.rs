@@ -44,7 +44,7 @@ pub(super) fn upstream(port: u16) -> Upstream {
     Upstream {
         name: "alpha".parse().unwrap(),
         namespace: Namespace::new("alpha", &"__".parse().unwrap()).unwrap(),
-        kind: Kind::Http { url: format!("http://127.0.0.1:{port}/mcp").parse().unwrap() },
+        kind: Kind::Http { urls: vec![format!("http://127.0.0.1:{port}/mcp").parse().unwrap()] },
         transport: Transport::Auto,
         revision: None,
         sessions: Sharing::Client,

@@ -175,8 +175,9 @@ async fn the_credential_goes_along_and_a_dead_address_is_unreachable() {
     fixture.up().await;
     let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let fixture = Fixture::with(legacy, |up| {
-        up.kind =
-            crate::config::Kind::Http { url: format!("http://127.0.0.1:{closed}/mcp").parse().unwrap() };
+        up.kind = crate::config::Kind::Http {
+            urls: vec![format!("http://127.0.0.1:{closed}/mcp").parse().unwrap()],
+        };
     })
     .await;
     fixture.stands(|presence| matches!(presence, Presence::Down { .. })).await;

@@ -36,8 +36,12 @@ pub(super) fn kind(block: &Upstream, place: &Place, folder: &Path, findings: &Fi
     refuse_foreign(form, block, findings);
     match form {
         Form::Url => match &block.url.written()?.value {
-            OneOrMore::One(at) => url(at, findings).map(|url| Kind::Http { url }),
-            OneOrMore::More(_) => None,
+            OneOrMore::More(all) if all.is_empty() => {
+                findings.error(&block.url.written()?.place, "names no address; at least one is needed");
+                None
+            }
+            OneOrMore::One(at) => url(at, findings).map(|url| Kind::Http { urls: vec![url] }),
+            OneOrMore::More(all) => several(all, findings).map(|urls| Kind::Http { urls }),
         },
         Form::Builtin => block.builtin.written().map(|at| {
             Kind::Builtin(match at.value {
@@ -136,6 +140,19 @@ fn environment(block: &Upstream, findings: &Findings) -> Vec<(String, SecretStri
         all.push((name.value.clone(), SecretString::from(value.value.0.clone())));
     }
     all
+}
+
+/// Several addresses of one server.
+fn several(all: &[At<String>], findings: &Findings) -> Option<Vec<Uri>> {
+    let mut urls: Vec<Uri> = Vec::with_capacity(all.len());
+    for at in all {
+        let Some(url) = url(at, findings) else { continue };
+        if urls.contains(&url) {
+            findings.error(&at.place, "this address stands in the list already");
+        }
+        urls.push(url);
+    }
+    (urls.len() == all.len() && !urls.is_empty()).then_some(urls)
 }
 
 /// An address. It is not part of a message: its query may be a secret.
