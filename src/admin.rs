@@ -2,7 +2,9 @@
 //!
 //! It reads the same snapshot as requests do and changes nothing: GET and HEAD only.
 
+mod changes;
 mod health;
+mod page;
 mod status;
 
 use std::sync::Arc;
@@ -12,12 +14,16 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, h
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::auth::Authenticators;
+use crate::auth::{self, Authenticators};
 use crate::catalog::Snapshot;
 use crate::downstream::{Body, Endpoint};
 use crate::source::Loading;
 use crate::telemetry::Registry;
 use crate::upstream::Set;
+pub use changes::Changes;
+
+/// What the page may do: nothing but use its own style.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 /// What the admin listener shows.
 #[derive(Debug)]
@@ -30,6 +36,8 @@ pub struct Shown {
     pub endpoint: Arc<Endpoint>,
     /// Whether the keys of issuers are known.
     pub authenticators: Arc<Authenticators>,
+    /// What has changed lately.
+    pub changes: Arc<Changes>,
     /// Where the configuration stands.
     pub loading: watch::Receiver<Arc<Loading>>,
     /// The numbers.
@@ -90,9 +98,48 @@ impl Admin {
                 json(status, &ready)
             }
             "/metrics" => text(StatusCode::OK, Registry::CONTENT_TYPE, self.shown.registry.render()),
-            "/api/status" if self.on_loopback => json(StatusCode::OK, &status::status(self)),
-            "/api/tools" if self.on_loopback => json(StatusCode::OK, &status::tools(self)),
+            path @ ("/status" | "/api/status" | "/api/tools") => match self.hidden(request.headers()) {
+                Some(refusal) => refusal,
+                None => self.state(path),
+            },
             _ => text(StatusCode::NOT_FOUND, "text/plain", "not found\n"),
+        }
+    }
+
+    /// What is shown on loopback, and elsewhere to who has the token.
+    fn state(&self, path: &str) -> Response<Body> {
+        match path {
+            "/api/status" => json(StatusCode::OK, &status::status(self)),
+            "/api/tools" => json(StatusCode::OK, &status::tools(self)),
+            _ => {
+                let page = page::page(&status::status(self), &status::tools(self));
+                let mut response = text(StatusCode::OK, "text/html; charset=utf-8", page);
+                let headers = response.headers_mut();
+                // Names and descriptions come from upstreams; they are escaped, and could do nothing if they were not.
+                headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+                headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+                response
+            }
+        }
+    }
+
+    /// The answer to who may not see the state.
+    fn hidden(&self, headers: &HeaderMap) -> Option<Response<Body>> {
+        let token = self.shown.snapshots.borrow().config.admin.token;
+        match token {
+            _ if self.on_loopback => None,
+            None => Some(text(
+                StatusCode::NOT_FOUND,
+                "text/plain",
+                "shown on loopback only, or with admin.token\n",
+            )),
+            Some(token) if auth::presents(headers, &token) => None,
+            Some(_) => {
+                let mut refusal =
+                    text(StatusCode::UNAUTHORIZED, "text/plain", "the token of admin.token is needed\n");
+                refusal.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                Some(refusal)
+            }
         }
     }
 

@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::admin::{Admin, Shown};
+use crate::admin::{Admin, Changes, Shown};
 use crate::auth::{self, Authenticators, SetUpError};
 use crate::catalog::{Keeper, Presence, Snapshot};
 use crate::config::{Config, Loaded};
@@ -178,11 +178,15 @@ impl App {
         let endpoint = Arc::new(Endpoint::new(parts, &config, &core.tasks));
         let loading = watch::Sender::new(Arc::new(Loading::now(config.path.clone(), warnings)));
         let metrics = source::Metrics::register(core.registry.plain());
+        let changes = Arc::new(Changes::default());
+        let gather = Arc::clone(&changes).gather(core.snapshots.clone());
+        core.tasks.spawn_until_cancelled("recent changes", gather);
         let shown = Shown {
             snapshots: core.snapshots.clone(),
             upstreams: core.upstreams.clone(),
             endpoint: Arc::clone(&endpoint),
             authenticators: Arc::clone(&authenticators),
+            changes,
             loading: loading.subscribe(),
             registry: Arc::new(std::mem::take(&mut core.registry)),
         };

@@ -277,6 +277,12 @@ impl Authenticator {
     }
 }
 
+/// Whether a request presents the bearer token with this SHA-256.
+#[must_use]
+pub fn presents(headers: &HeaderMap, hash: &[u8; 32]) -> bool {
+    bearer::presents(headers, hash)
+}
+
 /// Makes the token of `access.generate` where there is none yet.
 ///
 /// # Errors

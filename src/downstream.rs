@@ -238,6 +238,12 @@ impl Endpoint {
         self.shared.parking.count()
     }
 
+    /// How many streams stand, of both eras.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        self.shared.hub.streams()
+    }
+
     /// How many legacy sessions there are.
     #[must_use]
     pub fn sessions(&self) -> usize {

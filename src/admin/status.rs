@@ -1,6 +1,7 @@
 //! State as JSON: fields are added, never renamed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -17,11 +18,11 @@ pub(super) fn status(admin: &Admin) -> Value {
     let config = &snapshot.config;
     let loading = Arc::clone(&admin.shown.loading.borrow());
     let known = admin.shown.upstreams.status();
-    let upstreams: Vec<Value> = config
+    let upstreams = config
         .upstreams
         .iter()
-        .map(|upstream| row(&snapshot, upstream, known.iter().find(|status| status.name == upstream.name)))
-        .collect();
+        .map(|upstream| row(&snapshot, upstream, known.iter().find(|status| status.name == upstream.name)));
+    let disabled = config.disabled.iter().map(|name| json!({ "name": name.as_str(), "state": "disabled" }));
     json!({
         "v": 1,
         "version": env!("CARGO_PKG_VERSION"),
@@ -33,9 +34,12 @@ pub(super) fn status(admin: &Admin) -> Value {
             "loaded_at": loading.loaded_at.to_string(),
             "problems": loading.problems.iter().collect::<Vec<_>>(),
         },
-        "upstreams": upstreams,
+        "upstreams": upstreams.chain(disabled).collect::<Vec<Value>>(),
         "sessions": admin.shown.endpoint.sessions(),
+        "streams": admin.shown.endpoint.streams(),
+        "calls_in_flight": known.iter().map(|status| status.calls_in_flight).sum::<usize>(),
         "parked": admin.shown.endpoint.parked(),
+        "changes": admin.shown.changes.latest(),
     })
 }
 
@@ -64,11 +68,17 @@ fn row(snapshot: &Snapshot, upstream: &Upstream, status: Option<&Status>) -> Val
         "tools": count(ListKind::Tools),
         "prompts": count(ListKind::Prompts),
         "resources": count(ListKind::Resources),
+        "latency_ms": status.and_then(|status| status.latency).map(|(p50, p99)| json!({ "p50": ms(p50), "p99": ms(p99) })),
         "last_error": last_error,
         "next_try_at": status.and_then(|status| status.next_try_at).map(|at| at.to_string()),
         "left_out": left_out,
         "warnings": inventory.map(|inventory| inventory.warnings.clone()).unwrap_or_default(),
     })
+}
+
+/// Milliseconds with one digit behind the point.
+fn ms(time: Duration) -> f64 {
+    (time.as_secs_f64() * 10_000.0).round() / 10.0
 }
 
 fn kind(kind: &Kind) -> &'static str {

@@ -45,6 +45,13 @@ fn is_token(text: &str) -> bool {
     !body.is_empty() && text.len() <= LONGEST && body.bytes().all(legal)
 }
 
+/// Whether a request presents the token with this SHA-256, compared in constant time.
+pub(super) fn presents(headers: &HeaderMap, hash: &[u8; 32]) -> bool {
+    let Presented::Token(token) = presented(headers) else { return false };
+    let own: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    own.ct_eq(hash).into()
+}
+
 /// The configured tokens.
 #[derive(Debug)]
 pub(super) struct Tokens(Vec<Entry>);

@@ -67,6 +67,11 @@ pub(crate) fn check(
         admin,
         names,
         notify,
+        disabled: upstreams
+            .iter()
+            .filter(|known| known.upstream.is_none())
+            .map(|known| known.name.clone())
+            .collect(),
         upstreams: upstreams.into_iter().filter_map(|known| known.upstream).collect(),
         routes,
         access: understood.access,

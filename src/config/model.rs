@@ -40,6 +40,8 @@ pub struct Config {
     pub notify: Notify,
     /// The upstreams in file order; disabled ones are left out.
     pub upstreams: Vec<Arc<Upstream>>,
+    /// Those that are written down and not enabled.
+    pub disabled: Vec<UpstreamName>,
     /// The routes in file order, at least one.
     pub routes: Vec<Arc<Route>>,
     /// Who may call.
@@ -166,6 +168,8 @@ pub struct Drain {
 pub struct Admin {
     /// Where it binds.
     pub address: SocketAddr,
+    /// The SHA-256 of the token for what is shown on loopback only otherwise.
+    pub token: Option<[u8; 32]>,
 }
 
 /// `notify`.

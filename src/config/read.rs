@@ -145,7 +145,7 @@ pub fn overridden(
         }
     }
     if let Some(address) = admin {
-        config.admin = Admin { address };
+        config.admin = Admin { address, ..config.admin };
     }
     if config.admin.address == config.listen.address && config.listen.address.port() != 0 {
         let (option, key) =

@@ -79,6 +79,12 @@ impl Hub {
         Arc::clone(&self.snapshots.borrow())
     }
 
+    /// How many streams stand.
+    #[must_use]
+    pub fn streams(&self) -> usize {
+        self.subscribers.len()
+    }
+
     fn show(&self, subscriber: &Subscriber) -> bool {
         let snapshot = self.snapshot();
         // The route of this name as it is now. One that was taken away keeps what it was until its streams end.

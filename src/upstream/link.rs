@@ -7,6 +7,7 @@
 mod calling;
 mod clock;
 mod keeper;
+mod latency;
 mod publisher;
 mod shared;
 

@@ -1,5 +1,7 @@
 //! Where an upstream stands, for people.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use crate::catalog::Presence;
@@ -30,6 +32,10 @@ pub struct Status {
     pub last_error: Option<LastError>,
     /// When the next attempt is due, while it is down.
     pub next_try_at: Option<Timestamp>,
+    /// The median and the 99th percentile of its latest calls that were answered.
+    pub latency: Option<(Duration, Duration)>,
+    /// Its calls that run now.
+    pub calls_in_flight: usize,
 }
 
 impl Status {
@@ -41,7 +47,16 @@ impl Status {
             Presence::Down { trouble, .. } => ("down", trouble.since),
         };
         let revision = presence.inventory().map(|inventory| inventory.revision);
-        Self { name: name.clone(), state, since, revision, last_error: None, next_try_at: None }
+        Self {
+            name: name.clone(),
+            state,
+            since,
+            revision,
+            last_error: None,
+            next_try_at: None,
+            latency: None,
+            calls_in_flight: 0,
+        }
     }
 
     /// `legacy` or `modern`, once that is known.

@@ -29,6 +29,7 @@ mod reload;
 mod resources;
 mod resume;
 mod session;
+mod status;
 mod stdio;
 mod stream;
 mod tasks;

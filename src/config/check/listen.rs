@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::Uri;
 
 use super::hosts;
-use super::value::{count, duration, kib, mib, minutes, positive, seconds, size, warn_if_cut};
+use super::value::{count, duration, kib, mib, minutes, positive, seconds, size, token_hash, warn_if_cut};
 use crate::config::file::{self, At, Field};
 use crate::config::model::{
     Admin, Allowed, Audit, Drain, Listen, ListenLimits, LogFormat, Notify, PageSize, ParkLimits, Sessions,
@@ -137,7 +137,8 @@ pub(super) fn admin(field: Field<file::Admin>, listener: &Listener, findings: &F
         let place = block.address.place().unwrap_or(&listener.place);
         findings.error(place, "listen.address and admin.address must differ");
     }
-    Admin { address }
+    let token = block.token.written().and_then(|at| token_hash(at, findings));
+    Admin { address, token }
 }
 
 /// Reads `names`.

@@ -22,7 +22,6 @@ enum When {
 /// Keys with `*` for any name and `[]` for any item.
 const UNSUPPORTED: &[(&str, When)] = &[
     ("listen.tls", When::Written),
-    ("admin.token", When::Written),
     ("lock.mode", When::Is(&["warn", "quarantine"])),
     ("upstreams.*.plugin", When::Written),
     ("upstreams.*.inventory", When::Is(&["by_capabilities", "per_principal"])),

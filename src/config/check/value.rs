@@ -136,3 +136,24 @@ pub(super) const fn kib(number: usize) -> usize {
 pub(super) const fn mib(number: usize) -> usize {
     number << 20
 }
+
+/// The SHA-256 of a token: `sha256:` and 64 lower-case hexadecimal digits.
+pub(super) fn token_hash(at: &At<String>, findings: &Findings) -> Option<[u8; 32]> {
+    let hash = at.value.strip_prefix("sha256:").and_then(unhex);
+    if hash.is_none() {
+        findings.error(&at.place, "not a hash; accepted: sha256: and 64 lower-case hexadecimal digits");
+    }
+    hash
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    let digit = |c: u8| match c {
+        b'0'..=b'9' => Some(c - b'0'),
+        b'a'..=b'f' => Some(c - b'a' + 10),
+        _ => None,
+    };
+    let digits: Vec<u8> = text.bytes().map(digit).collect::<Option<_>>()?;
+    let (pairs, rest) = digits.as_chunks::<2>();
+    let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
+    if rest.is_empty() { bytes.try_into().ok() } else { None }
+}

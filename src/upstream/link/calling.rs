@@ -6,6 +6,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use super::shared::Shared;
 use crate::exchange::{Answer, Call, Emitter, Event, Reason, Reply, running};
 use crate::protocol::Method;
@@ -42,9 +44,11 @@ async fn run(
     (emitter, pace): (Emitter, Arc<Pace>),
 ) -> Event {
     let timer = metrics.started(&shared.upstream.name, call.method);
+    let began = Instant::now();
     let reporting = Reporting { emitter: &emitter, pace: &pace };
     let last = match within_time(&shared, &metrics, call, reporting).await {
         Ok((Told::Result(result), stateless)) => {
+            shared.latency.note(began.elapsed());
             Event::Result(Answer { result, stateless, shareable: false, free_output: false })
         }
         Ok((Told::Asks(result), _)) => Event::Asks(result),

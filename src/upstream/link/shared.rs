@@ -10,6 +10,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::task::TaskTracker;
 
 use super::clock::Clock;
+use super::latency::Latency;
 use crate::catalog::Inventory;
 use crate::config::Upstream;
 use crate::exchange::{Caller, Failure, Lost, Reason, SessionKey};
@@ -49,6 +50,7 @@ pub(in crate::upstream) struct Shared {
     pub(super) facts: watch::Sender<Facts>,
     /// The calls that run.
     pub(super) calls: TaskTracker,
+    pub(super) latency: Latency,
     /// A call has a reason to think that the upstream is gone, or other than it was.
     pub(super) doubt: Notify,
     /// The doubt is about the revision too.
@@ -84,7 +86,19 @@ impl Shared {
         let doubts_revision = AtomicBool::new(false);
         let (doubt, answered) = (Notify::new(), Notify::new());
         let (clock, calls) = (Clock::default(), TaskTracker::new());
-        Arc::new(Self { upstream, gate, clock, facts, calls, doubt, doubts_revision, answered, wishes })
+        let latency = Latency::default();
+        Arc::new(Self {
+            upstream,
+            gate,
+            clock,
+            facts,
+            calls,
+            latency,
+            doubt,
+            doubts_revision,
+            answered,
+            wishes,
+        })
     }
 
     /// Ends calls at their time whose clients take no events, until its task is cancelled.
@@ -249,5 +263,7 @@ impl Shared {
         status.revision = facts.peer.as_ref().map(Peer::revision);
         status.last_error.clone_from(&facts.last_error);
         status.next_try_at = facts.next_try_at;
+        status.latency = self.latency.percentiles();
+        status.calls_in_flight = self.calls.len();
     }
 }

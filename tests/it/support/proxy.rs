@@ -27,6 +27,7 @@ pub(crate) struct Proxy {
     notify: Option<String>,
     tokens: Vec<String>,
     address: Option<String>,
+    admin: Option<String>,
 }
 
 impl Proxy {
@@ -98,6 +99,12 @@ impl Proxy {
         self
     }
 
+    /// Another address of the admin pages.
+    pub(crate) fn admin(mut self, address: &str) -> Self {
+        self.admin = Some(address.to_owned());
+        self
+    }
+
     /// The configuration as text.
     pub(crate) fn text(&self) -> String {
         let mut listen = self.listen.clone();
@@ -125,12 +132,16 @@ impl Proxy {
         let folder = TempDir::new().expect("a temporary folder");
         let file = folder.path().join("routes.yaml");
         std::fs::write(&file, self.text()).expect("a temporary file");
-        Weir::start(serve(self.address.as_deref(), Some(&file)), folder)
+        let mut command = serve(self.address.as_deref(), Some(&file));
+        command.args(["--admin", self.admin.as_deref().unwrap_or("127.0.0.1:0")]);
+        Weir::start(command, folder)
     }
 
     /// Starts one with this configuration file as it is, or with none at all, in an empty folder.
     pub(crate) fn of_file(file: Option<&Path>) -> Weir {
-        Weir::start(serve(None, file), TempDir::new().expect("a temporary folder"))
+        let mut command = serve(None, file);
+        command.args(["--admin", "127.0.0.1:0"]);
+        Weir::start(command, TempDir::new().expect("a temporary folder"))
     }
 }
 
@@ -143,7 +154,7 @@ pub(crate) fn token_hash(token: &str) -> String {
 
 fn serve(address: Option<&str>, file: Option<&Path>) -> Command {
     let mut command = weir();
-    command.args(["serve", "--listen", address.unwrap_or("127.0.0.1:0"), "--admin", "127.0.0.1:0"]);
+    command.args(["serve", "--listen", address.unwrap_or("127.0.0.1:0")]);
     if let Some(file) = file {
         command.arg("--config").arg(file);
     }

@@ -7,6 +7,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::scope::{Meaning, scopes};
+use crate::config::check::value::token_hash;
 use crate::config::file::{self, At};
 use crate::config::model::Token;
 use crate::config::problem::Findings;
@@ -44,7 +45,7 @@ fn token(at: &At<file::Token>, meaning: &Meaning<'_>, findings: &Findings) -> Op
     let groups: BTreeSet<Arc<str>> = groups.iter().map(|group| group.value.as_str().into()).collect();
     let not_after = entry.not_after.written().and_then(|at| last_day(at, findings));
     let name = entry.name.written().filter(|at| is_subject(at, findings))?;
-    let hash = entry.hash.written().and_then(|at| hash(at, findings))?;
+    let hash = entry.hash.written().and_then(|at| token_hash(at, findings))?;
     Some(Token { hash, principal: Principal::fixed(&name.value, scopes, groups), not_after })
 }
 
@@ -55,26 +56,6 @@ fn is_subject(at: &At<String>, findings: &Findings) -> bool {
         findings.error(&at.place, "accepted: 1 to 128 characters, no control characters");
     }
     fits
-}
-
-fn hash(at: &At<String>, findings: &Findings) -> Option<[u8; 32]> {
-    let hash = at.value.strip_prefix("sha256:").and_then(unhex);
-    if hash.is_none() {
-        findings.error(&at.place, "not a hash; accepted: sha256: and 64 lower-case hexadecimal digits");
-    }
-    hash
-}
-
-fn unhex(text: &str) -> Option<[u8; 32]> {
-    let digit = |c: u8| match c {
-        b'0'..=b'9' => Some(c - b'0'),
-        b'a'..=b'f' => Some(c - b'a' + 10),
-        _ => None,
-    };
-    let digits: Vec<u8> = text.bytes().map(digit).collect::<Option<_>>()?;
-    let (pairs, rest) = digits.as_chunks::<2>();
-    let bytes: Vec<u8> = pairs.iter().map(|[high, low]| high << 4 | low).collect();
-    if rest.is_empty() { bytes.try_into().ok() } else { None }
 }
 
 /// The end of a day, in seconds since 1970.

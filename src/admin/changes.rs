@@ -1,0 +1,122 @@
+//! What has changed lately, for people.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde::Serialize;
+use tokio::sync::watch;
+
+use crate::catalog::{Catalog, Presence, Snapshot};
+use crate::names::UpstreamName;
+use crate::protocol::ListKind;
+
+/// Most changes that are kept.
+const MOST: usize = 50;
+/// Most names of one change.
+const NAMES: usize = 10;
+
+/// One change.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Change {
+    at: String,
+    /// The upstream that it is of; `None` for the configuration.
+    upstream: Option<String>,
+    what: String,
+}
+
+/// The latest changes, the newest first.
+#[derive(Debug, Default)]
+pub struct Changes {
+    latest: Mutex<VecDeque<Change>>,
+}
+
+impl Changes {
+    /// Compares snapshots until nobody publishes any more.
+    ///
+    /// # Cancel safety
+    /// A snapshot that was not looked at is looked at, or passed over, the next time.
+    pub async fn gather(self: Arc<Self>, mut snapshots: watch::Receiver<Arc<Snapshot>>) {
+        let mut before = Arc::clone(&snapshots.borrow_and_update());
+        while snapshots.changed().await.is_ok() {
+            let now = Arc::clone(&snapshots.borrow_and_update());
+            let at = Timestamp::now().round(jiff::Unit::Second).unwrap_or_default().to_string();
+            let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+            for (upstream, what) in between(&before, &now) {
+                let upstream = upstream.map(|name| name.to_string());
+                latest.push_front(Change { at: at.clone(), upstream, what });
+            }
+            latest.truncate(MOST);
+            drop(latest);
+            before = now;
+        }
+    }
+
+    /// All that are kept.
+    pub(super) fn latest(&self) -> Vec<Change> {
+        self.latest.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+}
+
+/// What differs, in words.
+fn between(before: &Snapshot, now: &Snapshot) -> Vec<(Option<UpstreamName>, String)> {
+    let mut all = Vec::new();
+    if !Arc::ptr_eq(&before.config, &now.config) {
+        all.push((None, "the configuration was read again".to_owned()));
+    }
+    for (name, presence) in now.inventories.iter() {
+        let known = before.inventories.get(name);
+        if known.map(state) != Some(state(presence)) {
+            let why = if let Presence::Down { trouble, .. } = presence { trouble.text.as_str() } else { "" };
+            let colon = if why.is_empty() { "" } else { ": " };
+            all.push((Some(name.clone()), format!("{}{colon}{why}", state(presence))));
+        }
+    }
+    for name in before.inventories.keys().filter(|name| !now.inventories.contains_key(*name)) {
+        all.push((Some(name.clone()), "removed".to_owned()));
+    }
+    let names: BTreeSet<&UpstreamName> = before.inventories.keys().chain(now.inventories.keys()).collect();
+    for name in names {
+        for kind in ListKind::ALL {
+            let change = items(&before.catalog, &now.catalog, name, kind);
+            all.extend(change.map(|what| (Some(name.clone()), what)));
+        }
+    }
+    all
+}
+
+fn state(presence: &Presence) -> &'static str {
+    match presence {
+        Presence::Connecting { .. } => "connecting",
+        Presence::Up { .. } => "up",
+        Presence::Down { last: Some(_), .. } => "lost, its items keep their place",
+        Presence::Down { last: None, .. } => "down",
+    }
+}
+
+/// How the items of one upstream differ.
+fn items(before: &Catalog, now: &Catalog, upstream: &UpstreamName, kind: ListKind) -> Option<String> {
+    let of = |catalog: &Catalog| -> BTreeSet<(String, u64)> {
+        let own = catalog.list(kind).iter().filter(|item| item.upstream == *upstream);
+        own.map(|item| (item.name.clone(), item.hash)).collect()
+    };
+    let (before, now) = (of(before), of(now));
+    let names = |items: &BTreeSet<(String, u64)>| -> BTreeSet<String> {
+        items.iter().map(|(name, _)| name.clone()).collect()
+    };
+    let (old, new) = (names(&before), names(&now));
+    let added: BTreeSet<String> = new.difference(&old).cloned().collect();
+    let gone: BTreeSet<String> = old.difference(&new).cloned().collect();
+    let other: BTreeSet<String> =
+        now.difference(&before).map(|(name, _)| name.clone()).filter(|name| old.contains(name)).collect();
+    let parts = [("added", added), ("removed", gone), ("changed", other)];
+    let parts: Vec<String> = parts.iter().filter_map(|(word, names)| part(word, names)).collect();
+    (!parts.is_empty()).then(|| format!("{}: {}", kind.member(), parts.join("; ")))
+}
+
+fn part(word: &str, names: &BTreeSet<String>) -> Option<String> {
+    let shown: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
+    let more = names.len().saturating_sub(NAMES);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| format!("{word} {}{more}", shown.join(", ")))
+}
