@@ -272,10 +272,13 @@ impl Peer {
             400 => !own,
             _ => false,
         };
-        // Of a child it is certain.
-        if is_lost && (lease.session().can_be_lost() || self.way.wire.is_stdio()) {
+        if is_lost {
+            // Whatever it was, the next call gets another one.
             self.pool.lose(lease);
-            return Err(Miss { fault, cure: Cure::Resend });
+            // Of a child it is certain.
+            if lease.session().can_be_lost() || self.way.wire.is_stdio() {
+                return Err(Miss { fault, cure: Cure::Resend });
+            }
         }
         error.map_or(Err(fault.into()), |error| self.judged(Told::Error(error)))
     }

@@ -106,6 +106,28 @@ async fn a_session_that_never_worked_is_not_opened_again() {
 }
 
 #[tokio::test]
+async fn a_session_that_was_forgotten_before_it_worked_is_not_kept() {
+    for lost in
+        [(|_| empty(404)) as fn(&Seen) -> Answer, |seen| error(seen, 404, -32001, "Session not found")]
+    {
+        // Every session is forgotten before its first call, until the third one.
+        let fixture = Fixture::start(move |seen| match seen.method().as_str() {
+            "tools/call" if seen.number < 12 => lost(seen),
+            _ => legacy(seen),
+        })
+        .await;
+        fixture.up().await;
+        let mut calls = 0;
+        while !matches!(fixture.events(call("echo", "{}")).await.last(), Some(Event::Result(_))) {
+            calls += 1;
+            assert!(calls < 8, "each call opens another one: {:?}", fixture.server.seen());
+        }
+        assert!(calls > 0, "none was repeated");
+        assert_eq!(fixture.server.count("initialize"), 1 + calls + 1);
+    }
+}
+
+#[tokio::test]
 async fn c011_and_c026_the_handshake_is_whole_before_anything_else() {
     let fixture = Fixture::start(legacy).await;
     fixture.up().await;
