@@ -3,6 +3,7 @@
 mod connecting;
 mod legacy;
 mod listing;
+mod lost;
 mod modern;
 mod rules;
 mod server;
