@@ -285,3 +285,18 @@ fn c074_the_next_child_is_heard_too() {
         eventually!(client.names().len() > before, "{modes}: {}", weir.log());
     }
 }
+
+#[test]
+fn t093_a_line_above_the_limit_ends_its_child_only() {
+    let weir = with(&(child("alpha", "", ", limits: { answer: 1MiB }") + &child("beta", "", "")));
+    let client = weir.modern();
+    let (alpha, beta) = (pid(&client, "alpha"), pid(&client, "beta"));
+    let text = format!("{{\"text\":\"{}\"}}", "x".repeat(2 * 1024 * 1024));
+    let lost = client.call("alpha__echo", &text);
+    assert!(lost.is_failure() && lost.said().contains("alpha"), "{}", lost.said());
+    assert!(!client.call("beta__echo", &text).is_failure(), "below its limit");
+    eventually!(!lives(alpha));
+    eventually!(!client.call("alpha__echo", "{}").is_failure(), "another one is started");
+    assert_eq!(pid(&client, "beta"), beta);
+    assert!(weir.log().contains("longer than limits.answer"), "{}", weir.log());
+}

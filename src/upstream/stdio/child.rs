@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use rustix::process::{Pid, Signal, kill_process_group};
 use secrecy::ExposeSecret as _;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
@@ -20,6 +20,7 @@ use crate::config::{ChildCommand, Upstream};
 use crate::exchange::Reason;
 use crate::jsonrpc::Id;
 use crate::names::UpstreamName;
+use crate::protocol::{LineDecoder, TooLong, encode_line};
 use crate::task::TaskGroup;
 use crate::upstream::fault::Fault;
 
@@ -107,12 +108,9 @@ impl Process {
         self.desk.beside()
     }
 
-    /// Writes a message, on one line whatever it looked like.
+    /// Writes a message.
     pub(super) async fn write(&self, message: String) -> Result<(), Fault> {
-        // Within texts JSON has no raw line ends, so these stand between values.
-        let is_one_line = !message.contains(['\n', '\r']);
-        let line = if is_one_line { message } else { message.replace(['\n', '\r'], " ") };
-        self.desk.to.send(line).await.map_err(|_gone| Fault::unsent(Reason::Unreachable))
+        self.desk.to.send(message).await.map_err(|_gone| Fault::unsent(Reason::Unreachable))
     }
 
     /// It belongs to one client or principal from now on.
@@ -219,8 +217,8 @@ async fn write(
     (desk, stop): (Arc<Desk>, CancellationToken),
 ) {
     let writing = async {
-        while let Some(mut line) = queue.recv().await {
-            line.push('\n');
+        while let Some(message) = queue.recv().await {
+            let line = encode_line(message);
             if stdin.write_all(line.as_bytes()).await.is_err() || stdin.flush().await.is_err() {
                 return desk.fail();
             }
@@ -231,52 +229,37 @@ async fn write(
 }
 
 async fn read(
-    stdout: ChildStdout,
+    mut stdout: ChildStdout,
     (process, secrets): (Arc<Process>, Vec<String>),
     (upstream, largest): (UpstreamName, usize),
 ) {
-    let mut lines = BufReader::with_capacity(CHUNK, stdout);
+    let mut lines = LineDecoder::new(largest);
     let mut quota = Quota::new();
-    loop {
-        match line(&mut lines, largest).await {
-            Ok(Some(text)) if text.trim_ascii().is_empty() => {}
-            Ok(Some(text)) => {
-                if !process.desk.sort(text.clone()) && quota.allows() {
-                    let text = shown(&text, &secrets);
-                    tracing::warn!(event = "stdio.noise", %upstream, ?text, "a line that is no message");
-                }
-            }
-            Ok(None) => break,
-            Err(why) => {
-                tracing::error!(event = "stdio.broken", %upstream, reason = %why, "a child is ended");
+    let mut sort = |line: Bytes| {
+        let is_noise = !line.trim_ascii().is_empty() && !process.desk.sort(line.clone());
+        if is_noise && quota.allows() {
+            let text = shown(&line, &secrets);
+            tracing::warn!(event = "stdio.noise", %upstream, ?text, "a line that is no message");
+        }
+    };
+    let mut chunk = BytesMut::with_capacity(CHUNK);
+    // A pipe that breaks has ended.
+    let last = loop {
+        let Ok(1..) = stdout.read_buf(&mut chunk).await else { break lines.finish() };
+        match lines.feed(&chunk) {
+            Ok(lines) => lines.into_iter().for_each(&mut sort),
+            Err(TooLong) => {
+                let reason = "a line is longer than limits.answer";
+                tracing::error!(event = "stdio.broken", %upstream, reason, "a child is ended");
                 process.desk.fail();
-                break;
+                break None;
             }
         }
-    }
+        chunk.clear();
+    };
+    last.into_iter().for_each(sort);
     process.closed.cancel();
     process.desk.close();
-}
-
-/// The next line without its end; `None` at the end of the pipe.
-async fn line(from: &mut (impl AsyncBufRead + Unpin), largest: usize) -> std::io::Result<Option<Bytes>> {
-    let mut whole = BytesMut::new();
-    loop {
-        let chunk = from.fill_buf().await?;
-        if chunk.is_empty() {
-            return Ok((!whole.is_empty()).then(|| whole.freeze()));
-        }
-        let end = chunk.iter().position(|byte| *byte == b'\n');
-        let taken = end.unwrap_or(chunk.len());
-        if whole.len() + taken > largest {
-            return Err(std::io::Error::other("a line is longer than limits.answer"));
-        }
-        whole.extend_from_slice(chunk.get(..taken).unwrap_or_default());
-        from.consume(end.map_or(taken, |at| at + 1));
-        if end.is_some() {
-            return Ok(Some(whole.freeze()));
-        }
-    }
 }
 
 /// What a child says for people, as far as that goes into a log.
