@@ -12,10 +12,17 @@
     reason = "a benchmark prints, and stops at the first surprise"
 )]
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+#[path = "support/gateway.rs"]
+mod gateway;
+#[path = "support/http.rs"]
+mod http;
+
+use std::io::{BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use gateway::Weir;
+use http::{between, read_body, read_head};
 
 const MODERN: &str = "2026-07-28";
 
@@ -147,27 +154,6 @@ impl Connection {
     }
 }
 
-fn read_head(stream: &mut BufReader<TcpStream>) -> Option<String> {
-    let mut head = String::new();
-    loop {
-        let read = stream.read_line(&mut head).ok()?;
-        if read == 0 {
-            return None;
-        }
-        if head.ends_with("\r\n\r\n") {
-            return Some(head.to_ascii_lowercase());
-        }
-    }
-}
-
-fn read_body(stream: &mut BufReader<TcpStream>, head: &str) -> String {
-    let length =
-        head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a content length");
-    let mut body = vec![0; length.trim().parse().expect("a number")];
-    stream.read_exact(&mut body).expect("a body");
-    String::from_utf8(body).expect("text")
-}
-
 /// The upstream: one thread per connection, both eras.
 fn serve(listener: &TcpListener) {
     for stream in listener.incoming().flatten() {
@@ -211,56 +197,4 @@ fn answer(head: &str, body: &str) -> String {
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n{session}content-length: {}\r\n\r\n{message}",
         message.len()
     )
-}
-
-fn between<'t>(text: &'t str, open: &str, close: &[char]) -> Option<&'t str> {
-    let (_, rest) = text.split_once(open)?;
-    rest.split(close).next()
-}
-
-/// A gateway in front of the upstream.
-struct Weir {
-    child: Child,
-    address: String,
-    _directory: tempfile::TempDir,
-}
-
-impl Weir {
-    fn start(upstream: &str, revision: &str) -> Self {
-        let directory = tempfile::tempdir().expect("a directory");
-        let path = directory.path().join("routes.yaml");
-        let text = format!(
-            "upstreams:\n  up:\n    url: http://{upstream}/mcp\n    revision: \"{revision}\"\n    required: true\n"
-        );
-        std::fs::write(&path, text).expect("written");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--config"])
-            .arg(&path)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the gateway");
-        let stdout = child.stdout.take().expect("its output");
-        let first = BufReader::new(stdout).lines().next().expect("a line").expect("text");
-        let address = first.strip_prefix("listening http://").and_then(|rest| rest.strip_suffix("/mcp"));
-        Self { address: address.expect("an address").to_owned(), child, _directory: directory }
-    }
-
-    /// Processor time of the gateway so far, in seconds.
-    fn cpu(&self) -> f64 {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("its threads");
-        let nanoseconds: f64 = tasks
-            .flatten()
-            .filter_map(|task| std::fs::read_to_string(task.path().join("schedstat")).ok())
-            .filter_map(|text| text.split(' ').next()?.parse::<f64>().ok())
-            .sum();
-        nanoseconds / 1e9
-    }
-}
-
-impl Drop for Weir {
-    fn drop(&mut self) {
-        self.child.kill().expect("ended");
-        self.child.wait().expect("reaped");
-    }
 }

@@ -34,7 +34,7 @@ use ear::Ear;
 use health::{Health, Turn};
 
 /// Changes that come so close together are listed once.
-const GATHER: Duration = Duration::from_millis(50);
+const GATHER: Duration = Duration::from_millis(10);
 /// Calls that fail may have the upstream listed this often, and its revision looked at that often.
 const DOUBTED: Duration = Duration::from_secs(1);
 const REVISION_DOUBTED: Duration = Duration::from_secs(10);
