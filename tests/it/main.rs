@@ -9,6 +9,7 @@ mod support;
 mod access;
 mod addresses;
 mod availability;
+mod chaos;
 mod cli;
 mod demonstration;
 mod doors;

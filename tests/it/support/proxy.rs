@@ -163,7 +163,9 @@ fn serve(address: Option<&str>, file: Option<&Path>) -> Command {
 
 /// The binary, without the environment of the test.
 pub(crate) fn weir() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_weir"));
+    // Another build, for runs that measure.
+    let binary = std::env::var_os("WEIR_BINARY").unwrap_or_else(|| env!("CARGO_BIN_EXE_weir").into());
+    let mut command = Command::new(binary);
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
@@ -280,6 +282,25 @@ impl Weir {
     /// What it wrote on standard error so far.
     pub(crate) fn log(&self) -> String {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The processes that it has started and that have not ended.
+    pub(crate) fn children(&self) -> Vec<u32> {
+        let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let of_gateway = |entry: std::fs::DirEntry| {
+            let id: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(entry.path().join("stat")).ok()?;
+            // Behind the name, which may hold anything: the state and the parent.
+            let mut rest = stat.rsplit(") ").next()?.split(' ');
+            let (state, parent) = (rest.next()?, rest.next()?.parse::<u32>().ok()?);
+            (parent == self.pid() && state != "Z").then_some(id)
+        };
+        all.filter_map(of_gateway).collect()
     }
 
     /// Sends a signal, by its name.

@@ -48,6 +48,15 @@ enum Sessions {
     Lines,
 }
 
+/// What becomes of the requests that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Records {
+    /// Tests may look at them.
+    Kept,
+    /// They are counted only.
+    Dropped,
+}
+
 /// What a fake server is. Start it with [`Fake::start`].
 #[derive(Clone)]
 pub(crate) struct Fake {
@@ -65,6 +74,7 @@ pub(crate) struct Fake {
     instructions: Option<String>,
     hints: (u64, &'static str),
     scripts: HashMap<String, Script>,
+    records: Records,
 }
 
 impl Fake {
@@ -101,6 +111,7 @@ impl Fake {
             instructions: None,
             hints: (60_000, "public"),
             scripts: HashMap::new(),
+            records: Records::Kept,
         }
     }
 
@@ -238,6 +249,12 @@ impl Fake {
         script: impl Fn(&Request, &mut Wire<'_>) + Send + Sync + 'static,
     ) -> Self {
         self.scripts.insert(what.to_owned(), Arc::new(script));
+        self
+    }
+
+    /// It keeps no record of what came: for very long runs.
+    pub(crate) fn forgetful(mut self) -> Self {
+        self.records = Records::Dropped;
         self
     }
 

@@ -131,6 +131,11 @@ impl Running {
         std::iter::from_fn(|| self.next(quiet)).collect()
     }
 
+    /// How the stream has ended, if it has: in order or not. Nothing is read.
+    pub(crate) fn broken(&self) -> Option<bool> {
+        if let Source::Stream(events) = &self.source { events.ended() } else { None }
+    }
+
     /// Whether the stream has ended, and in order, after what was read.
     pub(crate) fn ended(&mut self, within: Duration) -> Option<bool> {
         match &mut self.source {

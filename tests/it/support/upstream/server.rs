@@ -13,7 +13,9 @@ use tokio::time::Instant;
 use super::goods::Goods;
 use super::standing::Standing;
 use super::task::Task;
-use super::{Fake, Gone, Request, Script, Sessions, Wire, asking, goods, legacy, modern, sse, task, tools};
+use super::{
+    Fake, Gone, Records, Request, Script, Sessions, Wire, asking, goods, legacy, modern, sse, task, tools,
+};
 use crate::support::http::{Body, Head};
 use crate::support::{Side, json};
 
@@ -244,7 +246,18 @@ fn record(shared: &Shared, connection: usize, head: Head, body: &[u8]) -> Reques
     let mut state = shared.state();
     let number = state.requests.len();
     let request = Request { number, connection, at: Instant::now(), head, body, status: None };
-    state.requests.push(request.clone());
+    let kept = match shared.fake.records {
+        Records::Kept => request.clone(),
+        Records::Dropped => Request {
+            number,
+            connection,
+            at: request.at,
+            head: Head::default(),
+            body: String::new(),
+            status: None,
+        },
+    };
+    state.requests.push(kept);
     request
 }
 
