@@ -39,6 +39,10 @@ const MOST_REDIRECTS: usize = 3;
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
 /// Finds out that the host behind a quiet standing stream is gone.
 const KEEPALIVE: Duration = Duration::from_secs(30);
+const KEEPALIVE_ANSWER: Duration = Duration::from_secs(10);
+/// What may be on its way and unread over HTTP/2, in bytes: of one answer, and of all on a connection.
+const STREAM_WINDOW: u32 = 1024 * 1024;
+const CONNECTION_WINDOW: u32 = 1024 * 1024 * 1024;
 
 /// Why no client could be made for an upstream.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +109,12 @@ impl Http {
             .retry(reqwest::retry::never())
             .referer(false)
             .no_proxy()
-            .http1_only()
+            // HTTP/2 where the server's TLS agrees to it. All calls share one connection there, so what one of them leaves
+            // unread must not take the room of the others: a stream has little, the connection has much.
+            .http2_initial_stream_window_size(STREAM_WINDOW)
+            .http2_initial_connection_window_size(CONNECTION_WINDOW)
+            .http2_keep_alive_interval(KEEPALIVE)
+            .http2_keep_alive_timeout(KEEPALIVE_ANSWER)
             .connect_timeout(upstream.timeout.connect)
             .pool_idle_timeout(IDLE_CONNECTION)
             .tcp_keepalive(KEEPALIVE)

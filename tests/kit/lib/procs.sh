@@ -1,4 +1,4 @@
-# sourced by tests/conformance.sh, real.sh, questions.sh and oauth.sh: finding weir, ports, starting and ending processes.
+# sourced by the scripts in tests: finding weir, ports, starting and ending processes.
 # Every process started here is ended by its own id when the script ends, however it ends.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd); kit="$root/tests/kit"
 KIT_DIR=${KIT_DIR:-$root/.kit}; mkdir -p "$KIT_DIR"; KIT_DIR=$(cd "$KIT_DIR" && pwd); export KIT_DIR
