@@ -63,9 +63,9 @@ impl Server {
 
     /// Makes trouble until it ends; then everything is well.
     pub(super) fn trouble(&self, dice: &Dice, ends: Instant) {
-        let mut number = 0;
+        let (mut number, begun) = (0, Instant::now());
         while Instant::now() < ends {
-            rest(dice.time(100, 900));
+            rest(pause(dice, begun, (100, 900)));
             match dice.below(8) {
                 0 => {
                     self.upstream.stop();
@@ -114,8 +114,9 @@ fn answer(manner: Manner, request: &Request, wire: &mut Wire<'_>, executed: &Exe
 
 /// Kills the children of the gateway now and then.
 pub(super) fn kill_children(weir: &Weir, dice: &Dice, ends: Instant) {
+    let begun = Instant::now();
     while Instant::now() < ends {
-        rest(dice.time(300, 2500));
+        rest(pause(dice, begun, (300, 2500)));
         let children = weir.children();
         if let Some(child) = children.get(dice.below(children.len().max(1))) {
             let signal = ["-KILL", "-TERM", "-STOP"][dice.below(3)];
@@ -127,6 +128,13 @@ pub(super) fn kill_children(weir: &Weir, dice: &Dice, ends: Instant) {
             }
         }
     }
+}
+
+/// How long nothing happens: in every other stretch of half a minute ten times as long, so that what was left alone for
+/// failing too often comes back.
+fn pause(dice: &Dice, begun: Instant, (from, to): (usize, usize)) -> Duration {
+    let is_calm = begun.elapsed().as_secs() / 30 % 2 == 1;
+    dice.time(from, to) * if is_calm { 10 } else { 1 }
 }
 
 fn rest(time: Duration) {

@@ -28,6 +28,7 @@ pub(crate) struct Proxy {
     tokens: Vec<String>,
     address: Option<String>,
     admin: Option<String>,
+    descriptors: Option<usize>,
 }
 
 impl Proxy {
@@ -105,6 +106,12 @@ impl Proxy {
         self
     }
 
+    /// How many descriptors it may have.
+    pub(crate) fn descriptors(mut self, most: usize) -> Self {
+        self.descriptors = Some(most);
+        self
+    }
+
     /// The configuration as text.
     pub(crate) fn text(&self) -> String {
         let mut listen = self.listen.clone();
@@ -134,6 +141,10 @@ impl Proxy {
         std::fs::write(&file, self.text()).expect("a temporary file");
         let mut command = serve(self.address.as_deref(), Some(&file));
         command.args(["--admin", self.admin.as_deref().unwrap_or("127.0.0.1:0")]);
+        let command = match self.descriptors {
+            Some(most) => limited(&command, most),
+            None => command,
+        };
         Weir::start(command, folder)
     }
 
@@ -159,6 +170,16 @@ fn serve(address: Option<&str>, file: Option<&Path>) -> Command {
         command.arg("--config").arg(file);
     }
     command
+}
+
+/// The same, with at most so many descriptors.
+fn limited(command: &Command, most: usize) -> Command {
+    let mut shell = Command::new("sh");
+    shell.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    shell.args(["-c", &format!("ulimit -n {most}; exec \"$0\" \"$@\"")]);
+    shell.arg(command.get_program()).args(command.get_args());
+    shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    shell
 }
 
 /// The binary, without the environment of the test.
