@@ -88,3 +88,25 @@ pub(super) fn panicked(panic: &(dyn Any + Send)) -> Response<Body> {
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::panicked;
+    use crate::downstream::Body;
+
+    #[test]
+    fn t126_a_panic_is_an_answer_that_shows_nothing_of_it() {
+        let panics: [Box<dyn std::any::Any + Send>; 3] =
+            [Box::new("canary at src/x.rs:1"), Box::new("canary".to_owned()), Box::new(5)];
+        for panic in panics {
+            let response = panicked(&*panic);
+            assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+            let Body::Pieces(pieces) = response.into_body() else { panic!("it is whole") };
+            let text = String::from_utf8(Vec::from(pieces).concat()).unwrap();
+            assert!(text.contains("-32603") && text.contains("request_id"), "{text}");
+            assert!(!text.contains("canary") && !text.contains("src/"), "{text}");
+        }
+    }
+}

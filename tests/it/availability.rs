@@ -11,7 +11,7 @@ use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, Upstream, eras, event
 pairs! { c062_a_recovered_upstream_comes_back_by_itself, a_lost_upstream_keeps_its_place_for_a_while }
 
 eras! {
-    c059_an_unreachable_upstream_fails_nothing_else, c061_a_slow_upstream_delays_no_other, c063_attempts_back_off,
+    c059_an_unreachable_upstream_fails_nothing_else, c061_t085_a_slow_upstream_delays_no_other, c063_attempts_back_off,
     c064_watching_an_upstream_has_no_side_effects,
 }
 
@@ -53,7 +53,7 @@ fn c060_starting_does_not_wait_for_upstreams() {
     assert_eq!(weir.missing(), ["silent"]);
 }
 
-fn c061_a_slow_upstream_delays_no_other(side: Side) {
+fn c061_t085_a_slow_upstream_delays_no_other(side: Side) {
     let alpha = Fake::of(side).start();
     alpha.script("tools/list", |_, wire| {
         wire.pause(Duration::from_secs(3));

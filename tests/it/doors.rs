@@ -270,7 +270,7 @@ fn c102_the_default_limit_is_large() {
 }
 
 #[test]
-fn t087_connections_are_limited() {
+fn t013_t087_connections_are_limited() {
     let alpha = Fake::modern().start();
     let weir = Proxy::before(&alpha).listen("limits: { connections: 3 }").run();
     let list = weir.modern().request(&Ask::new("tools/list"));
@@ -372,7 +372,7 @@ fn refused(text: &str) -> Output {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_used_is_exit_2() {
+fn c095_a_configuration_that_cannot_be_used_is_exit_2() {
     let upstream = "upstreams: { a: { builtin: clock } }\n";
     for (text, words) in [
         ("upstreams: [", vec!["routes.yaml:"]),

@@ -9,8 +9,8 @@ use crate::support::upstream::Wire;
 use crate::support::{Ask, Client, Fake, Pair, Proxy, Request, Side, eras, eventually, json, pairs};
 
 pairs! {
-    c112_pages_of_upstreams_are_translated, c113_a_failing_tool_is_no_failing_server,
-    c114_a_hung_call_times_out_and_is_cancelled, c115_errors_keep_code_message_and_data,
+    c112_t075_pages_of_upstreams_are_translated, c113_a_failing_tool_is_no_failing_server,
+    c114_t074_a_hung_call_times_out_and_is_cancelled, c115_errors_keep_code_message_and_data,
     c118_nothing_is_executed_twice, c118_what_may_be_repeated_is_repeated_once, a_refused_credential_is_told,
     an_upstream_that_is_down_is_told, a_full_upstream_is_told,
 }
@@ -30,7 +30,7 @@ fn assert_told(answer: &Answer, id: &str, words: &[&str]) {
     }
 }
 
-fn c112_pages_of_upstreams_are_translated(pair: Pair) {
+fn c112_t075_pages_of_upstreams_are_translated(pair: Pair) {
     let page = format!("<html>SECRET stack trace {}</html>", "x".repeat(20_000));
     let answers: [(&str, u16, &str, String); 4] = [
         ("echo", 502, "text/html", page.clone()),
@@ -72,7 +72,7 @@ fn c113_a_failing_tool_is_no_failing_server(pair: Pair) {
     assert_eq!(client.call("alpha__steps", "{}").said(), "done");
 }
 
-fn c114_a_hung_call_times_out_and_is_cancelled(pair: Pair) {
+fn c114_t074_a_hung_call_times_out_and_is_cancelled(pair: Pair) {
     let fake = pair
         .fake()
         .script("tools/call echo", |_, wire| wire.wait())

@@ -6,10 +6,10 @@ use tokio::time::Instant;
 
 use crate::support::exchange::Exchange;
 use crate::support::upstream::pattern;
-use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, eras, json, pairs, tool};
+use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, Weir, eras, eventually, json, pairs, tool};
 
 pairs! {
-    c023_both_types_are_accepted_from_upstreams, c032_compressed_answers_are_decoded,
+    c023_both_types_are_accepted_from_upstreams, c032_c033_compressed_answers_are_decoded,
     c034_the_host_sent_upstream_is_the_upstreams, c036_progress_is_streamed,
 }
 
@@ -156,7 +156,7 @@ fn c031_a_redirect_keeps_method_and_body(side: Side) {
     assert!(hops < 40, "{hops} requests to a server that redirects to itself");
 }
 
-fn c032_compressed_answers_are_decoded(pair: Pair) {
+fn c032_c033_compressed_answers_are_decoded(pair: Pair) {
     let tools: Vec<String> = (0..60).map(|number| tool(&format!("tool_number_{number}"))).collect();
     let (_alpha, _weir, client) = pair.set_up(pair.fake().tools(tools).compressing());
     let ask = |ask: Ask| client.request(&ask.header("Accept-Encoding", "gzip, deflate")).send();
@@ -321,4 +321,40 @@ fn t069_no_header_of_an_upstream_reaches_a_client() {
         assert_eq!(answer.header(name), None);
     }
     assert_eq!(weir.modern().call("alpha__big", "{\"n\":10}").said(), pattern(10));
+}
+
+#[test]
+fn c039_the_old_transport_announces_an_address_below_the_public_one() {
+    let alpha = Fake::legacy().start();
+    let weir = Proxy::before(&alpha)
+        .listen("public_url: https://gw.example/some/prefix")
+        .listen("allowed_hosts: [127.0.0.1]")
+        .run();
+    let events = |weir: &Weir| {
+        Exchange::new(weir.address, "GET", "/mcp/sse").header("Accept", "text/event-stream").send()
+    };
+    let (mut first, mut second) = (events(&weir).events(), events(&weir).events());
+    let endpoint = |events: &mut crate::support::exchange::Events| {
+        let (event, _) = events.next(Duration::from_secs(5)).expect("the first event");
+        assert_eq!(event.kind.as_deref(), Some("endpoint"));
+        event.data.expect("an address")
+    };
+    let (address, other) = (endpoint(&mut first), endpoint(&mut second));
+    assert!(address.starts_with("/some/prefix/mcp/sse?session="), "{address}");
+    assert_ne!(address, other);
+    // The proxy before the gateway takes the prefix away.
+    let inside = address.strip_prefix("/some/prefix").expect("the prefix");
+    let hello = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2024-11-05\",\
+                 \"capabilities\":{},\"clientInfo\":{\"name\":\"it\",\"version\":\"1\"}}}";
+    assert_eq!(Exchange::post(weir.address, inside, hello).send().status(), 202);
+    let (answer, _) = first.next(Duration::from_secs(5)).expect("the answer comes on the stream");
+    assert!(answer.data.unwrap_or_default().contains("\"protocolVersion\":\"2024-11-05\""));
+    let strange = format!("{}x", &inside[..inside.len() - 1]);
+    assert_eq!(Exchange::post(weir.address, &strange, hello).send().status(), 404, "a session of nobody");
+    second.close();
+    let gone = other.strip_prefix("/some/prefix").expect("the prefix").to_owned();
+    eventually!(
+        Exchange::post(weir.address, &gone, hello).send().status() == 404,
+        "a session that has ended"
+    );
 }

@@ -56,7 +56,7 @@ fn shape(client: &Client, method: &str, params: &str, name: &str) -> String {
 }
 
 #[test]
-fn t034_t036_t037_hidden_things_answer_as_unknown_ones_in_every_revision() {
+fn c089_t034_t036_t037_hidden_things_answer_as_unknown_ones_in_every_revision() {
     for upstream in [Side::Legacy, Side::Modern] {
         let (alpha, weir) = guarded(upstream);
         for revision in REVISIONS {
