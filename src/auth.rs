@@ -177,8 +177,8 @@ impl Authenticator {
             (Voucher::Open, Some(_)) | (_, None) => return None,
             (Voucher::Anonymous, Some(_)) => Principal::anonymous(route.policy.anonymous.clone()?),
             (Voucher::Token(hash), Some(sources)) => sources.tokens.with_hash(hash, now)?,
-            (Voucher::Issued(grant), Some(sources)) => {
-                sources.jwts.keys().iter().find(|keys| *keys.issuer.issuer == *principal.subject.issuer)?;
+            (Voucher::Issued { grant, terms }, Some(sources)) => {
+                sources.jwts.keys().iter().find(|keys| keys.terms == *terms)?;
                 Principal { rights: Rights::Granted(Arc::clone(grant)), ..principal.clone() }
             }
         };

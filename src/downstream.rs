@@ -31,7 +31,7 @@ use crate::config::{Config, Route};
 use crate::exchange::Caller;
 use crate::jsonrpc::{Error, Message, Object, RpcError, response_error};
 use crate::notify::Hub;
-use crate::principal::{Holder, Principal};
+use crate::principal::{Holder, Principal, Voucher};
 use crate::protocol::{self, Abilities, code, headers};
 use crate::relay::{Relay, Seat};
 use crate::seal::{Keyring, random_bytes};
@@ -94,7 +94,13 @@ impl Shared {
     /// A principal as it is now on a route: `None` where the route or what the principal rests on is there no more.
     fn again(&self, principal: &Principal, route: &Route) -> Option<Principal> {
         let snapshot = self.hub.snapshot();
-        let route = snapshot.config.route(&route.name)?;
+        let now = snapshot.config.route(&route.name)?;
+        // A token that was made for another audience would not come in any more.
+        let is_for_another = now.policy.audiences != route.policy.audiences;
+        if is_for_another && matches!(principal.voucher, Voucher::Issued { .. }) {
+            return None;
+        }
+        let route = now;
         self.authenticators.of(&snapshot.config).again(principal, route, Timestamp::now())
     }
 

@@ -68,8 +68,14 @@ pub enum Voucher {
     Anonymous,
     /// A configured token, by the SHA-256 of its bytes.
     Token([u8; 32]),
-    /// A token of an issuer, which grants this.
-    Issued(Arc<Grant>),
+    /// A token of an issuer.
+    Issued {
+        /// What it grants.
+        grant: Arc<Grant>,
+        /// A number that stands for how tokens of its issuer are verified and read: another one, and it may not be
+        /// accepted, or grant the same, any more.
+        terms: u64,
+    },
 }
 
 /// Whom limits count for: a principal, and callers without a credential per address.
@@ -132,7 +138,21 @@ impl Principal {
     #[must_use]
     pub fn granted(subject: Subject, grant: Grant, until: Option<i64>) -> Self {
         let grant = Arc::new(grant);
-        Self { subject, rights: Rights::Granted(Arc::clone(&grant)), until, voucher: Voucher::Issued(grant) }
+        Self {
+            subject,
+            rights: Rights::Granted(Arc::clone(&grant)),
+            until,
+            voucher: Voucher::Issued { grant, terms: 0 },
+        }
+    }
+
+    /// The same, where its token was verified under these terms.
+    #[must_use]
+    pub fn under(mut self, now: u64) -> Self {
+        if let Voucher::Issued { terms, .. } = &mut self.voucher {
+            *terms = now;
+        }
+        self
     }
 
     /// The scopes of its credential.

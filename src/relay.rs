@@ -32,7 +32,7 @@ use audit::Auditor;
 use locate::{Finder, Target};
 use plan::{Memory, Plan};
 use record::Record;
-use tasks::Pair;
+use tasks::Known;
 
 use crate::catalog::{Presence, Snapshot};
 use crate::config::Route;
@@ -173,19 +173,30 @@ impl Relay {
     }
 
     /// Which of these tasks a caller is told of, and the raw states that come for them, each with the caller's id.
+    ///
+    /// `here` says where the caller stands at a moment: it hears of a task as long as it may use its tool.
     #[must_use]
-    pub fn follow(&self, seat: &Seat, principal: &Principal, ids: &[String]) -> Vec<(Vec<String>, States)> {
+    pub fn follow(
+        &self,
+        seat: &Seat,
+        principal: &Principal,
+        (ids, here): (&[String], impl Fn() -> Seat + Send + Sync + Clone + 'static),
+    ) -> Vec<(Vec<String>, States)> {
         let owner = Owner::new(&seat.route.name, &principal.subject);
-        let mut followed: BTreeMap<UpstreamName, Vec<Pair>> = BTreeMap::new();
+        let mut followed: BTreeMap<UpstreamName, Vec<Known>> = BTreeMap::new();
         for known in tasks::followed(seat, &self.memory.keyring, owner, ids) {
-            followed.entry(known.upstream).or_default().push(known.ids);
+            followed.entry(known.upstream.clone()).or_default().push(known);
         }
         let opened = followed.into_iter().filter_map(|(upstream, tasks)| {
-            let local: Vec<String> = tasks.iter().map(|task| task.local.clone()).collect();
+            let here = here.clone();
+            let local: Vec<String> = tasks.iter().map(|task| task.ids.local.clone()).collect();
             let news = self.upstreams.follow(&upstream, &local)?;
-            let published = tasks.iter().map(|task| task.published.clone()).collect();
+            let published = tasks.iter().map(|task| task.ids.published.clone()).collect();
             let states = news.filter_map(move |params| {
-                std::future::ready(tasks.iter().find_map(|task| task.news(&params)))
+                let told = tasks.iter().find_map(|task| Some((task, task.ids.news(&params)?)));
+                std::future::ready(
+                    told.filter(|(task, _)| task.may_be_heard_of(&here())).map(|(_, told)| told),
+                )
             });
             Some((published, Box::pin(states) as States))
         });

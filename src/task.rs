@@ -11,6 +11,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
+/// Does something that may block, such as reading files, where it holds up nobody. `None` where it panicked, which is
+/// logged with its name.
+pub async fn blocking<T, F>(what: &'static str, work: F) -> Option<T>
+where
+    T: Send + 'static,
+    F: FnOnce() -> T + Send + 'static,
+{
+    let done = tokio::task::spawn_blocking(work).await;
+    done.inspect_err(|_why| tracing::error!(event = "panic", task = what, "work panicked")).ok()
+}
+
 /// A named set of tasks with one cancellation signal.
 #[derive(Debug, Clone)]
 pub struct TaskGroup {

@@ -13,8 +13,9 @@ use crate::protocol::ListKind;
 
 /// Most changes that are kept.
 const MOST: usize = 50;
-/// Most names of one change.
+/// Most names of one change, and most characters of one.
 const NAMES: usize = 10;
+const NAME: usize = 128;
 
 /// One change.
 #[derive(Debug, Clone, Serialize)]
@@ -75,6 +76,9 @@ fn between(before: &Snapshot, now: &Snapshot) -> Vec<(Option<UpstreamName>, Stri
     for name in before.inventories.keys().filter(|name| !now.inventories.contains_key(*name)) {
         all.push((Some(name.clone()), "removed".to_owned()));
     }
+    if Arc::ptr_eq(&before.catalog, &now.catalog) {
+        return all;
+    }
     let names: BTreeSet<&UpstreamName> = before.inventories.keys().chain(now.inventories.keys()).collect();
     for name in names {
         for kind in ListKind::ALL {
@@ -110,12 +114,20 @@ fn items(before: &Catalog, now: &Catalog, upstream: &UpstreamName, kind: ListKin
     let other: BTreeSet<String> =
         now.difference(&before).map(|(name, _)| name.clone()).filter(|name| old.contains(name)).collect();
     let parts = [("added", added), ("removed", gone), ("changed", other)];
-    let parts: Vec<String> = parts.iter().filter_map(|(word, names)| part(word, names)).collect();
+    let parts: Vec<String> = parts.iter().filter_map(|(word, names)| part(kind, word, names)).collect();
     (!parts.is_empty()).then(|| format!("{}: {}", kind.member(), parts.join("; ")))
 }
 
-fn part(word: &str, names: &BTreeSet<String>) -> Option<String> {
-    let shown: Vec<&str> = names.iter().take(NAMES).map(String::as_str).collect();
+/// Names of tools and prompts; URIs are only counted, since a query may be a secret.
+fn part(kind: ListKind, word: &str, names: &BTreeSet<String>) -> Option<String> {
+    match kind {
+        ListKind::Resources | ListKind::Templates => {
+            return (!names.is_empty()).then(|| format!("{} {word}", names.len()));
+        }
+        ListKind::Tools | ListKind::Prompts => {}
+    }
+    let shown = names.iter().take(NAMES).map(|name| name.chars().take(NAME).collect());
+    let shown: Vec<String> = shown.collect();
     let more = names.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     (!names.is_empty()).then(|| format!("{word} {}{more}", shown.join(", ")))

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::Admin;
 use crate::catalog::{Presence, Snapshot};
 use crate::config::{Config, Kind, Upstream};
+use crate::names::UpstreamName;
 use crate::policy;
 use crate::protocol::ListKind;
 use crate::upstream::Status;
@@ -22,7 +23,7 @@ pub(super) fn status(admin: &Admin) -> Value {
         .upstreams
         .iter()
         .map(|upstream| row(&snapshot, upstream, known.iter().find(|status| status.name == upstream.name)));
-    let disabled = config.disabled.iter().map(|name| json!({ "name": name.as_str(), "state": "disabled" }));
+    let disabled = config.disabled.iter().map(disabled);
     json!({
         "v": 1,
         "version": env!("CARGO_PKG_VERSION"),
@@ -40,6 +41,27 @@ pub(super) fn status(admin: &Admin) -> Value {
         "calls_in_flight": known.iter().map(|status| status.calls_in_flight).sum::<usize>(),
         "parked": admin.shown.endpoint.parked(),
         "changes": admin.shown.changes.latest(),
+    })
+}
+
+/// An upstream that is written down and not enabled.
+fn disabled(name: &UpstreamName) -> Value {
+    json!({
+        "name": name.as_str(),
+        "namespace": null,
+        "kind": null,
+        "state": "disabled",
+        "since": null,
+        "era": null,
+        "revision": null,
+        "tools": 0,
+        "prompts": 0,
+        "resources": 0,
+        "latency_ms": null,
+        "last_error": null,
+        "next_try_at": null,
+        "left_out": [],
+        "warnings": [],
     })
 }
 
@@ -61,7 +83,7 @@ fn row(snapshot: &Snapshot, upstream: &Upstream, status: Option<&Status>) -> Val
         "name": upstream.name.as_str(),
         "namespace": upstream.namespace.as_str(),
         "kind": kind(&upstream.kind),
-        "state": status.map(|status| status.state),
+        "state": status.map_or("connecting", |status| status.state),
         "since": status.map(|status| status.since.to_string()),
         "era": status.and_then(Status::era),
         "revision": status.and_then(|status| status.revision).map(|revision| revision.to_string()),

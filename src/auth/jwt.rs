@@ -179,7 +179,7 @@ impl Jwts {
             return Err(Reject::NoKeys);
         }
         check_signature(&set, &header, &parts)?;
-        let verified = read_claims(&claims, &keys.issuer)?;
+        let verified = read_claims(&claims, keys)?;
         Ok((Arc::clone(keys), set.epoch, verified))
     }
 }
@@ -269,7 +269,8 @@ fn check_signature(set: &KeySet, header: &Header, parts: &Parts<'_>) -> Result<(
     if is_good { Ok(()) } else { Err(Reject::Signature) }
 }
 
-fn read_claims(claims: &Object<'_>, issuer: &Arc<Issuer>) -> Result<Verified, Reject> {
+fn read_claims(claims: &Object<'_>, keys: &Keys) -> Result<Verified, Reject> {
+    let issuer = &keys.issuer;
     let leeway = issuer.leeway.as_secs_f64();
     let end = time(claims, "exp")?.ok_or(Reject::Claim)?;
     let not_before = time(claims, "nbf")?;
@@ -286,8 +287,9 @@ fn read_claims(claims: &Object<'_>, issuer: &Arc<Issuer>) -> Result<Verified, Re
     };
     #[expect(clippy::cast_possible_truncation, reason = "its size was checked")]
     let until = (end + leeway).floor() as i64;
+    let principal = Principal::granted(subject, grant, Some(until));
     Ok(Verified {
-        principal: Principal::granted(subject, grant, Some(until)),
+        principal: principal.under(keys.terms),
         audiences: texts(claims, "aud")?,
         not_before,
         issuer: Arc::clone(issuer),

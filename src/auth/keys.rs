@@ -10,6 +10,7 @@ use std::time::Duration;
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, PublicKeyUse};
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
@@ -127,6 +128,8 @@ struct Extra {
 /// The keys of one issuer, as they are now.
 pub(super) struct Keys {
     pub(super) issuer: Arc<Issuer>,
+    /// Stands for everything that the configuration says of the issuer.
+    pub(super) terms: u64,
     set: watch::Sender<Arc<KeySet>>,
     /// When keys last came.
     confirmed: Mutex<Option<Instant>>,
@@ -146,8 +149,10 @@ impl Keys {
     /// The keys of an issuer, with those that are known `before` the first fetch.
     pub(super) fn new(issuer: Arc<Issuer>, before: Option<&Arc<Self>>) -> Arc<Self> {
         let confirmed = before.and_then(|before| *before.confirmed());
+        let terms = terms(&issuer);
         Arc::new(Self {
             issuer,
+            terms,
             set: watch::Sender::new(before.map(|before| before.current()).unwrap_or_default()),
             confirmed: Mutex::new(confirmed),
             fetches: watch::Sender::new(0),
@@ -266,6 +271,12 @@ impl Drop for Ended<'_> {
         self.0.extra().is_running = false;
         self.0.fetches.send_modify(|count| *count += 1);
     }
+}
+
+/// A number for all that the configuration says of an issuer, equal where that is.
+fn terms(issuer: &Issuer) -> u64 {
+    let digest = Sha256::digest(format!("{issuer:?}"));
+    digest.iter().take(8).fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
 }
 
 /// The usable keys of a set (RFC 7517, section 5).

@@ -23,11 +23,12 @@ pub trait Environment {
     /// Whatever keeps the file from being read.
     fn file(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>>;
 
-    /// The files whose path fits a glob, in order. Names that begin with a dot fit only where the glob has it.
+    /// The files whose path fits a glob that begins in a folder, in order. Names that begin with a dot fit only where the
+    /// glob has it.
     ///
     /// # Errors
     /// What is wrong with the glob.
-    fn matches(&self, pattern: &Path) -> Result<Vec<PathBuf>, String>;
+    fn matches(&self, folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, String>;
 }
 
 /// The environment of this process.
@@ -49,16 +50,19 @@ impl Environment for Process {
         Ok(content)
     }
 
-    fn matches(&self, pattern: &Path) -> Result<Vec<PathBuf>, String> {
+    fn matches(&self, folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
         let options = MatchOptions {
             case_sensitive: true,
             require_literal_separator: true,
             require_literal_leading_dot: true,
         };
-        let pattern = pattern.to_str().ok_or("it is not Unicode")?;
-        let found = glob::glob_with(pattern, options).map_err(|error| error.msg.to_owned())?;
-        // A folder that cannot be looked into holds nothing.
-        Ok(found.filter_map(Result::ok).filter(|path| !path.is_dir()).collect())
+        // The folder is meant as it stands.
+        let folder = glob::Pattern::escape(folder.to_str().ok_or("its folder is not Unicode")?);
+        let pattern = Path::new(&folder).join(pattern);
+        let found =
+            glob::glob_with(&pattern.to_string_lossy(), options).map_err(|error| error.msg.to_owned())?;
+        // A folder that cannot be looked into holds nothing, and what is no file is not read.
+        Ok(found.filter_map(Result::ok).filter(|path| path.is_file()).collect())
     }
 }
 
@@ -100,8 +104,8 @@ impl Environment for Recorder {
     }
 
     /// What fits is read anyway; the glob itself stands for the folder, in which another file may come.
-    fn matches(&self, pattern: &Path) -> Result<Vec<PathBuf>, String> {
-        self.files.borrow_mut().insert(pattern.to_path_buf(), [0; 32]);
-        Process.matches(pattern)
+    fn matches(&self, folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
+        self.files.borrow_mut().insert(folder.join(pattern), [0; 32]);
+        Process.matches(folder, pattern)
     }
 }

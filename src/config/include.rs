@@ -41,7 +41,7 @@ pub(crate) fn parts(globs: &Field<Vec<At<String>>>, source: &Source<'_>, finding
             findings.error(&at.place, &format!("{} has a wildcard before its last part", at.shown()));
             continue;
         }
-        match source.environment.matches(&source.folder.join(&at.value)) {
+        match source.environment.matches(source.folder, &at.value) {
             Ok(found) if found.is_empty() => {
                 findings.warning(&at.place, &format!("no file matches {}", at.shown()));
             }

@@ -7,25 +7,37 @@ use tokio::sync::watch;
 use super::{Shared, until};
 use crate::config::Route;
 use crate::principal::{Principal, Rights};
+use crate::relay::Seat;
 
 /// The principal of a standing stream and its route, as configurations come and go.
 pub(super) struct Footing {
     shared: Arc<Shared>,
-    principal: Principal,
+    principal: watch::Sender<Principal>,
     route: Arc<Route>,
     /// Other configurations.
     changes: watch::Receiver<u64>,
 }
 
 impl Footing {
-    /// That of a stream which this principal opens on a route.
+    /// That of a stream which this principal opens on a route. It looks at once whether it may: the request may be older
+    /// than the configuration in force.
     pub(super) fn new(shared: &Arc<Shared>, principal: &Principal, route: &Arc<Route>) -> Self {
-        Self {
-            shared: Arc::clone(shared),
-            principal: principal.clone(),
-            route: Arc::clone(route),
-            changes: shared.authenticators.changes(),
-        }
+        let mut changes = shared.authenticators.changes();
+        changes.mark_changed();
+        let principal = watch::Sender::new(principal.clone());
+        Self { shared: Arc::clone(shared), principal, route: Arc::clone(route), changes }
+    }
+
+    /// Where the stream stands at a moment, and with which principal.
+    pub(super) fn seat(&self) -> (Seat, Principal) {
+        seat(&self.shared, &self.route, self.principal.borrow().clone())
+    }
+
+    /// As [`Footing::seat`], for who looks from elsewhere.
+    pub(super) fn seats(&self) -> impl Fn() -> Seat + Send + Sync + Clone + 'static + use<> {
+        let (shared, route, principal) =
+            (Arc::clone(&self.shared), Arc::clone(&self.route), self.principal.subscribe());
+        move || seat(&shared, &route, principal.borrow().clone()).0
     }
 
     /// Waits until another configuration gives its principal other rights, perhaps. `None`: the stream must end, with
@@ -34,13 +46,16 @@ impl Footing {
     /// # Cancel safety
     /// A change that was not reported is reported the next time.
     pub(super) async fn turned(&mut self) -> Option<Rights> {
+        let ends = self.principal.borrow().until;
         tokio::select! {
             () = self.shared.ending.cancelled() => None,
-            () = until(self.principal.until) => None,
+            () = until(ends) => None,
             changed = self.changes.changed() => {
                 changed.ok()?;
-                self.principal = self.shared.again(&self.principal, &self.route)?;
-                Some(self.principal.rights.clone())
+                let principal = self.shared.again(&self.principal.borrow(), &self.route)?;
+                let rights = principal.rights.clone();
+                self.principal.send_replace(principal);
+                Some(rights)
             }
         }
     }
@@ -49,4 +64,10 @@ impl Footing {
     pub(super) async fn over(&mut self) {
         while self.turned().await.is_some() {}
     }
+}
+
+fn seat(shared: &Shared, route: &Arc<Route>, principal: Principal) -> (Seat, Principal) {
+    let snapshot = shared.hub.snapshot();
+    let route = Arc::clone(snapshot.config.route(&route.name).unwrap_or(route));
+    (shared.relay.seat(snapshot, route, &principal), principal)
 }

@@ -24,6 +24,7 @@ pub(super) fn answered(link: Link, call: Call) -> Reply {
 }
 
 async fn rounds(link: Link, mut call: Call, emitter: Emitter) -> Event {
+    let _held = link.held();
     let mut pause = FIRST_PAUSE;
     for _ in 0..MOST_ROUNDS {
         let last = attempt(&link, call.clone(), &emitter).await;

@@ -70,6 +70,13 @@ pub(super) fn permitted_of(seat: &Seat, known: Vec<Known>) -> Vec<Known> {
     known.into_iter().filter(|task| permitted(seat, &task.upstream, &task.tool).is_ok()).collect()
 }
 
+impl Known {
+    /// Whether a caller who stands there may hear of it.
+    pub(super) fn may_be_heard_of(&self, seat: &Seat) -> bool {
+        permitted(seat, &self.upstream, &self.tool).is_ok()
+    }
+}
+
 /// The tasks that a caller names, as far as it may hear of them.
 pub(super) fn followed(seat: &Seat, keyring: &Keyring, owner: Owner, ids: &[String]) -> Vec<Known> {
     let open = |published: &String| {

@@ -77,7 +77,9 @@ pub(super) async fn admit(
     let has_header = head.headers.contains_key(header::AUTHORIZATION);
     let mut body = Coming::Unread(body);
     if !has_header && authenticator.takes_initialize_tokens() {
+        // What the session says is asked again: its token may be another one by now, or none.
         let holder = doors.endpoint.token_holder(&head.headers, route, now);
+        let holder = holder.and_then(|holder| authenticator.again(&holder, route, now));
         if head.method == Method::POST {
             let most = if holder.is_some() { limits.body } else { LARGEST };
             let whole = body.read(limits, head, most).await?;

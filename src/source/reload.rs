@@ -13,6 +13,7 @@ use super::metrics::Metrics;
 use super::stamp::Stamp;
 use super::watch::Watcher;
 use crate::config::{Config, Problem, Problems, Severity, follow};
+use crate::task::blocking;
 
 /// How long files must be left alone before they are read, and how long that is waited for at most.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -89,11 +90,12 @@ impl Reload {
     {
         let mut asked = Asked::Time;
         loop {
-            if let Some(config) = self.look(&asked, &current) {
+            if let Some((config, warnings)) = self.look(&asked, &current).await {
                 let applied = apply(Arc::clone(&config)).await;
-                current = self.report(applied, config, current);
+                current = self.report(applied, (config, warnings), current);
             }
-            if self.stamp != Stamp::of(&self.files) {
+            if self.is_stale().await {
+                self.settle().await;
                 asked = Asked::Time;
                 continue;
             }
@@ -115,14 +117,27 @@ impl Reload {
         while timeout_at(latest.min(Instant::now() + SETTLE), self.watcher.stirred()).await.is_ok() {}
     }
 
-    /// The configuration that is to be put in force, if there is another one.
-    fn look(&mut self, asked: &Asked, current: &Config) -> Option<Arc<Config>> {
+    /// What the file system says of the files now. Links may lead to slow places.
+    async fn stamp(&self) -> Option<Stamp> {
+        let files = self.files.clone();
+        blocking("look at files", move || Stamp::of(&files)).await
+    }
+
+    /// Whether files have changed since the last look.
+    async fn is_stale(&self) -> bool {
+        self.stamp().await.is_some_and(|now| now != self.stamp)
+    }
+
+    /// The configuration that is to be put in force, if there is another one, with its warnings.
+    async fn look(&mut self, asked: &Asked, current: &Config) -> Option<(Arc<Config>, Problems)> {
         // Taken before the files are read: what is written meanwhile is found by the next look.
-        let stamp = Stamp::of(&self.files);
+        let stamp = self.stamp().await?;
         if stamp == self.stamp && !matches!(asked, Asked::Hangup) {
             return None;
         }
-        let (outcome, Read { files, fingerprint }) = self.source.load();
+        let source = self.source.clone();
+        let (outcome, read) = blocking("read the configuration", move || source.load()).await?;
+        let Read { files, fingerprint } = read;
         self.watcher.follow(&files);
         self.stamp = if files == self.files { stamp } else { Stamp::of(&[]) };
         self.files = files;
@@ -131,12 +146,7 @@ impl Reload {
             return None;
         }
         match outcome.and_then(|loaded| Ok((follow(current, loaded.config)?, loaded.warnings))) {
-            Ok((config, warnings)) => {
-                self.loading.send_modify(|loading| {
-                    *loading = Arc::new(Loading { problems: warnings, ..Loading::clone(loading) });
-                });
-                Some(Arc::new(config))
-            }
+            Ok((config, warnings)) => Some((Arc::new(config), warnings)),
             Err(problems) => {
                 self.refused(problems);
                 None
@@ -145,10 +155,15 @@ impl Reload {
     }
 
     /// Says what became of a configuration; gives the one that is in force.
-    fn report(&self, applied: Result<(), String>, next: Arc<Config>, current: Arc<Config>) -> Arc<Config> {
+    fn report(
+        &self,
+        applied: Result<(), String>,
+        (next, warnings): (Arc<Config>, Problems),
+        current: Arc<Config>,
+    ) -> Arc<Config> {
         match applied {
             Ok(()) => {
-                self.applied();
+                self.applied(warnings);
                 next
             }
             Err(text) => {
@@ -158,10 +173,13 @@ impl Reload {
         }
     }
 
-    fn applied(&self) {
+    fn applied(&self, warnings: Problems) {
+        for warning in &warnings {
+            tracing::warn!(event = "config.warning", "{warning}");
+        }
         self.metrics.applied();
         self.loading.send_modify(|loading| {
-            *loading = Arc::new(Loading { loaded_at: Timestamp::now(), ..Loading::clone(loading) });
+            *loading = Arc::new(Loading::now(loading.path.clone(), warnings));
         });
         let path = self.source.path.display();
         tracing::info!(event = "config.applied", %path, "the configuration was read again and is in force");

@@ -64,6 +64,8 @@ pub(super) struct Http {
     addresses: Addresses,
     credential: RwLock<HeaderMap>,
     largest: usize,
+    /// A request that is given up after so long without a head says something of its address.
+    patience: Duration,
 }
 
 impl fmt::Debug for Http {
@@ -120,7 +122,13 @@ impl Http {
             .tcp_keepalive(KEEPALIVE)
             .build()
             .map_err(BuildError::Client)?;
-        Ok(Self { client, addresses: Addresses::new(urls), credential, largest: upstream.limits.answer })
+        Ok(Self {
+            client,
+            addresses: Addresses::new(upstream.name.clone(), urls),
+            credential,
+            largest: upstream.limits.answer,
+            patience: upstream.timeout.call,
+        })
     }
 
     /// Another credential from the next request on.
@@ -168,8 +176,9 @@ impl Http {
         };
         let url = url.unwrap_or_else(|| address.url.clone());
         let in_flight = (!is_standing(&method, &head)).then(|| address.enter());
+        let waiting = self.addresses.wait(number, self.patience);
         let sent = self.execute(&method, (url, &head), body).await;
-        self.addresses.note(number, outcome(&sent));
+        waiting.over(outcome(&sent));
         let response = match sent {
             Ok(response) => response,
             Err(fault) if fault.reason == Reason::Unreachable && self.addresses.over(&head) => {
@@ -179,7 +188,7 @@ impl Http {
         };
         let answered = Answered::new(response, self.largest).counted(number, in_flight);
         match &answered.session {
-            Some(session) if !head.contains_key(headers::SESSION_ID) => {
+            Some(session) if answered.is_success() && opens_session(&head) => {
                 self.addresses.opened(session, number)
             }
             _ if method == Method::DELETE || answered.status == 404 => {
@@ -213,6 +222,11 @@ impl Http {
             hops += 1;
         }
     }
+}
+
+/// Whether the answer to a request with this head may open a session: it names none, and its sender knows of them.
+fn opens_session(head: &HeaderMap) -> bool {
+    !head.contains_key(headers::SESSION_ID) && !head.contains_key(headers::METHOD)
 }
 
 /// Whether a request asks for a stream that stands: that is no load.

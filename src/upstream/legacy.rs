@@ -272,11 +272,12 @@ impl Peer {
             400 => !own,
             _ => false,
         };
-        if is_lost {
+        if is_lost && (lease.session().is_distinct() || self.way.wire.is_stdio()) {
             // Whatever it was, the next call gets another one.
             self.pool.lose(lease);
-            // Of a child it is certain.
-            if lease.session().can_be_lost() || self.way.wire.is_stdio() {
+            // Of a child it is certain, and where nobody was asked.
+            let is_certain = self.way.wire.is_stdio() || answered.is_unsent;
+            if is_certain || lease.session().can_be_lost() {
                 return Err(Miss { fault, cure: Cure::Resend });
             }
         }

@@ -2,7 +2,8 @@
 //!
 //! A [`Link`] takes calls; one task per link, its `keeper`, connects, lists, listens and publishes. The two share
 //! what is in [`Shared`]: the peer that is spoken to now, and a few flags by which a call tells the keeper what it
-//! saw. A call never waits for the keeper, except one that the upstream refused because of stale definitions.
+//! saw. A call waits for the keeper in two cases: the link is new and nothing has been spoken to yet, or the upstream
+//! refused the call because of stale definitions.
 
 mod calling;
 mod clock;
@@ -13,20 +14,22 @@ mod shared;
 
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use http::HeaderMap;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::WatchStream;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::builtin::Demonstration;
+use super::gate::Gate;
 use super::ids::Ids;
 use super::metrics::Metrics;
 use super::peer::TaskNews;
 use super::status::Status;
 use super::way::Way;
 use super::wire::Wire;
-use super::wishes::{Said, Want, Watching, Wishes};
+use super::wishes::{Said, Want, Watching};
 use crate::catalog::Presence;
 use crate::exchange::{Call, Caller, Failure, Reason, Reply, SessionKey};
 use crate::task::TaskGroup;
@@ -140,11 +143,35 @@ impl Link {
         }
     }
 
-    /// What clients want to hear of it, for the link that takes its place.
-    pub(super) fn wishes(&self) -> Arc<Wishes> {
+    /// Who runs and who waits, for the link that takes its place.
+    pub(super) fn gate(&self) -> Option<Arc<Gate>> {
         match &self.kind {
-            Kind::Remote(shared, ..) => Arc::clone(&shared.wishes),
-            Kind::Builtin(..) => Arc::default(),
+            Kind::Remote(shared, ..) => Some(Arc::clone(&shared.gate)),
+            Kind::Builtin(..) => None,
+        }
+    }
+
+    /// It counts as one that runs a call, as long as this is held: between the attempts of one, for example.
+    #[must_use]
+    pub fn held(&self) -> Option<TaskTrackerToken> {
+        match &self.kind {
+            Kind::Remote(shared, ..) => Some(shared.calls.token()),
+            Kind::Builtin(..) => None,
+        }
+    }
+
+    /// Ends the calls that run.
+    pub(super) fn cut(&self) {
+        if let Kind::Remote(shared, ..) = &self.kind {
+            shared.cut.cancel();
+        }
+    }
+
+    /// Whether the upstream was reached once, or could not be.
+    pub(super) fn is_tried(&self) -> bool {
+        match &self.kind {
+            Kind::Remote(shared, ..) => shared.has_been_tried().now_or_never().is_some(),
+            Kind::Builtin(..) => true,
         }
     }
 

@@ -16,7 +16,7 @@ use super::link::Link;
 use super::metrics::Metrics;
 use super::peer::TaskNews;
 use super::status::Status;
-use super::wishes::{Standing, Watching};
+use super::wishes::{Standing, Watching, Wishes};
 use crate::catalog::{Material, Presence};
 use crate::config::{Config, Upstream};
 use crate::exchange::{Caller, SessionKey};
@@ -50,6 +50,9 @@ pub struct Set {
     tasks: TaskGroup,
 }
 
+type Kepts = HashMap<UpstreamName, Kept>;
+type KeptWishes = HashMap<UpstreamName, Arc<Wishes>>;
+
 /// What is ready for another configuration.
 #[derive(Debug)]
 pub struct Next {
@@ -60,8 +63,10 @@ pub struct Next {
 /// The links of the configuration in force, and those of earlier ones whose calls still run.
 #[derive(Debug, Default, Clone)]
 struct Links {
-    kept: HashMap<UpstreamName, Kept>,
+    kept: Kepts,
     leaving: Vec<Kept>,
+    /// What clients want to hear of each upstream, also of one that is not configured now: it may come back.
+    wishes: KeptWishes,
 }
 
 impl Links {
@@ -101,6 +106,8 @@ impl Set {
         let Next { config, prepared } = next;
         let old = self.links();
         let (mut kept, mut begun) = (HashMap::with_capacity(prepared.len()), Vec::new());
+        let mut wishes = old.wishes.clone();
+        wishes.retain(|_, wishes| !wishes.are_none());
         for (upstream, prepared) in config.upstreams.iter().zip(prepared) {
             let upstream = Arc::clone(upstream);
             let name = upstream.name.clone();
@@ -113,7 +120,9 @@ impl Set {
                 }
                 Prepared::New(end, before) => {
                     let tasks = self.tasks.child(name.as_str());
-                    let new = Kept::new(&upstream, (end, before), (&self.material, &self.metrics), tasks);
+                    let wishes = Arc::clone(wishes.entry(name.clone()).or_default());
+                    let new =
+                        Kept::new(&upstream, (end, before), (&self.material, &self.metrics, wishes), tasks);
                     begun.push(new.clone());
                     new
                 }
@@ -122,7 +131,7 @@ impl Set {
         }
         let goes_on = |old: &&Kept| kept.get(&old.upstream.name).is_some_and(|now| now.is(old));
         let ended: Vec<Kept> = old.kept.values().filter(|old| !goes_on(old)).cloned().collect();
-        self.publish(&config, kept, &ended);
+        self.publish(&config, (kept, wishes), &ended);
         begun.iter().for_each(Kept::begin);
         for ended in ended {
             self.retire(ended, config.listen.drain.deadline);
@@ -131,12 +140,12 @@ impl Set {
 
     /// Shows the configuration and the upstreams that it has in one step. What is shown of a link stays shown while
     /// another takes its place.
-    fn publish(&self, config: &Arc<Config>, kept: HashMap<UpstreamName, Kept>, ended: &[Kept]) {
+    fn publish(&self, config: &Arc<Config>, (kept, wishes): (Kepts, KeptWishes), ended: &[Kept]) {
         let since = Timestamp::now();
         let names: Vec<UpstreamName> = kept.keys().cloned().collect();
         self.links.send_modify(|links| {
             let leaving = links.leaving.iter().chain(ended).cloned().collect();
-            *links = Arc::new(Links { kept, leaving });
+            *links = Arc::new(Links { kept, leaving, wishes });
         });
         self.material.send_modify(|material| {
             ended.iter().for_each(|ended| ended.publisher.retire());
@@ -155,6 +164,10 @@ impl Set {
         if self.link(&name).is_none() {
             tracing::info!(upstream = %name, "upstream removed");
         }
+        // What the new link hears is nothing for the keeper of the old one.
+        if ended.link.is_tried() {
+            ended.keeping.cancel();
+        }
         let set = self.clone();
         self.tasks.spawn_until_cancelled("end of a link", async move {
             // Who looked the link up a moment ago has begun its call by then; one that was just made is reached first.
@@ -166,6 +179,8 @@ impl Set {
             };
             if timeout(deadline, finished).await.is_err() {
                 tracing::warn!(upstream = %name, "calls were cut: their upstream left the configuration");
+                ended.link.cut();
+                sleep(BEGUN).await;
             }
             ended.keeping.cancel();
             if set.link(&name).is_none() {

@@ -67,6 +67,11 @@ impl Wishes {
         joined
     }
 
+    /// Whether nobody wants anything.
+    pub(super) fn are_none(&self) -> bool {
+        self.parties_now().is_empty()
+    }
+
     /// A wish is given up; a party without any is dissolved.
     fn leave(&self, party: &Arc<Party>, give_up: impl FnOnce(&Party)) {
         let mut parties = self.parties_now();

@@ -105,7 +105,7 @@ impl Environment for Bare {
         Err(io::ErrorKind::NotFound.into())
     }
 
-    fn matches(&self, _pattern: &Path) -> Result<Vec<PathBuf>, String> {
+    fn matches(&self, _folder: &Path, _pattern: &str) -> Result<Vec<PathBuf>, String> {
         Ok(Vec::new())
     }
 }

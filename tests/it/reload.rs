@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use crate::stdio::{child, lives, pid};
 use crate::support::client::{Answer, Running};
-use crate::support::{Client, Fake, Proxy, Side, Upstream, Weir, eras, eventually, json, tool};
+use crate::support::{
+    Ask, Client, Fake, Proxy, Side, Upstream, Weir, eras, eventually, json, resource, tool,
+};
 
 eras! {
     c099_a_reload_leaves_calls_sessions_and_streams_alone, c099_a_changed_upstream_ends_no_call_and_loses_no_call,
     c045_a_renamed_or_removed_upstream_takes_its_names_along, a_credential_takes_effect_with_the_next_request,
     a_token_that_left_ends_what_rests_on_it, other_scopes_of_a_token_show_at_once,
-    a_route_that_left_ends_its_streams, a_hundred_reloads_lose_no_call,
+    a_route_that_left_ends_its_streams, a_hundred_reloads_lose_no_call, updates_end_with_the_right_to_read,
+    a_subscription_outlives_an_upstream_that_leaves_and_comes_back,
 }
 
 const CHANGED: &str = "notifications/tools/list_changed";
@@ -186,6 +189,80 @@ fn other_scopes_of_a_token_show_at_once(side: Side) {
     assert_eq!(client.names(), ["alpha__look", "alpha__put"]);
     weir.becomes(&guarded(&alpha, &[("one", "token-1", "\"mcp:write\"")]).section("# nothing else"));
     told_nothing(&mut stream);
+}
+
+#[test]
+fn a_session_that_stands_for_its_token_has_the_rights_that_the_token_has_now() {
+    let alpha = Fake::legacy().tools(["look", "put"].map(tool)).start();
+    let with = |scopes: &str| {
+        let hash = crate::support::proxy::token_hash("canary-token-0123456789");
+        let tokens = format!("  tokens: [{{ name: ci, hash: \"{hash}\", scopes: [{scopes}] }}]\n");
+        Proxy::new()
+            .upstream_with("alpha", &alpha, "classes: { read: [look], write: [put] }")
+            .section(&format!("access:\n  initialize_token: true\n{tokens}"))
+    };
+    let weir = with("\"mcp:write\"").run();
+    let hello = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{\"protocolVersion\":\"2025-11-25\",\
+                 \"capabilities\":{},\"clientInfo\":{\"name\":\"it\",\"version\":\"1\"},\"token\":\"canary-token-0123456789\"}}";
+    let opened = weir.post(hello).send();
+    let session = opened.header("mcp-session-id").expect("a session").to_owned();
+    let client = Client::new(weir.address, Side::Legacy).with_session(&session);
+    assert_eq!(client.names(), ["alpha__look", "alpha__put"]);
+    assert!(!client.call("alpha__put", "{}").is_failure());
+    weir.becomes(&with("\"mcp:read\""));
+    assert_eq!(client.names(), ["alpha__look"]);
+    assert_eq!(client.call("alpha__put", "{}").status(), 403);
+    assert_eq!(alpha.calls("put").len(), 1);
+    assert!(!client.call("alpha__look", "{}").is_failure(), "the session goes on");
+}
+
+fn updates_end_with_the_right_to_read(side: Side) {
+    let alpha = Fake::of(side).subscribable().with("resources", [resource("file:///one")]).start();
+    let plain = || guarded(&alpha, &[("one", "token-1", READ)]);
+    let weir = plain().run();
+    let client = with_token(&weir, side, "token-1");
+    let wish = "{\"resourceSubscriptions\":[\"file:///one\"]}";
+    let mut stream = client.listen_for(wish);
+    if side == Side::Legacy {
+        let asked = client.ask(Ask::new("resources/subscribe").params("{\"uri\":\"file:///one\"}"));
+        assert!(!asked.is_failure(), "{asked:?}");
+    }
+    eventually!(alpha.subscriptions("file:///one") > 0);
+    let updates = |stream: &mut Running| -> usize {
+        alpha.update("file:///one");
+        let told = stream.until_quiet(QUIET);
+        told.iter().filter(|message| message.method() == "notifications/resources/updated").count()
+    };
+    assert_eq!(updates(&mut stream), 1);
+    let rules = "  rules: [{ name: no, match: { resource: \"file:///*\" }, deny: true }]";
+    let denied = plain().text().replacen("access:\n", &format!("access:\n{rules}\n"), 1);
+    let applied = weir.reloads("applied");
+    std::fs::write(weir.file(), denied).expect("the file is written");
+    eventually!(weir.reloads("applied") > applied, "{}", weir.log());
+    assert_eq!(updates(&mut stream), 0, "who may not read it hears nothing of it");
+    weir.becomes(&plain());
+    assert_eq!(updates(&mut stream), 1, "and again, once it may");
+}
+
+fn a_subscription_outlives_an_upstream_that_leaves_and_comes_back(side: Side) {
+    let alpha = Fake::of(side).subscribable().with("resources", [resource("file:///one")]).start();
+    let beta = Fake::of(side).start();
+    let with = || Proxy::before(&alpha).upstream("beta", &beta);
+    let weir = with().run();
+    let client = weir.client(side);
+    let mut stream = client.listen_for("{\"resourceSubscriptions\":[\"file:///one\"]}");
+    if side == Side::Legacy {
+        client.ask(Ask::new("resources/subscribe").params("{\"uri\":\"file:///one\"}"));
+    }
+    eventually!(alpha.subscriptions("file:///one") > 0);
+    weir.becomes(&Proxy::new().upstream("beta", &beta));
+    eventually!(alpha.subscriptions("file:///one") == 0, "nobody listens any more");
+    weir.becomes(&with());
+    eventually!(alpha.subscriptions("file:///one") > 0, "it is wanted again");
+    stream.until_quiet(QUIET);
+    alpha.update("file:///one");
+    let told = stream.until_quiet(QUIET);
+    assert!(told.iter().any(|message| message.method() == "notifications/resources/updated"), "{told:?}");
 }
 
 fn a_route_that_left_ends_its_streams(side: Side) {

@@ -20,7 +20,7 @@ impl Environment for Anything {
         Ok(if is_part { b"upstreams: {}".to_vec() } else { b"x".to_vec() })
     }
 
-    fn matches(&self, _pattern: &Path) -> Result<Vec<PathBuf>, String> {
+    fn matches(&self, _folder: &Path, _pattern: &str) -> Result<Vec<PathBuf>, String> {
         Ok(vec![PathBuf::from("part.yaml")])
     }
 }

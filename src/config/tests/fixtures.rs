@@ -50,8 +50,9 @@ impl Environment for Known {
             .ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    fn matches(&self, pattern: &Path) -> Result<Vec<PathBuf>, String> {
-        let pattern = globset::Glob::new(pattern.to_str().unwrap()).map_err(|error| error.to_string())?;
+    fn matches(&self, folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, String> {
+        let pattern =
+            globset::Glob::new(folder.join(pattern).to_str().unwrap()).map_err(|error| error.to_string())?;
         let pattern = pattern.compile_matcher();
         Ok(self.files.keys().filter(|path| pattern.is_match(path)).map(PathBuf::from).collect())
     }

@@ -271,12 +271,13 @@ impl Session {
         self.watched.len()
     }
 
-    /// The client subscribes to a resource. `None` where it has already.
-    pub(super) fn watch(&self, uri: &str) -> Option<CancellationToken> {
-        match self.watched.entry(uri.to_owned()) {
-            Entry::Occupied(_) => None,
-            Entry::Vacant(place) => Some(place.insert(self.ended.child_token()).clone()),
+    /// The client subscribes to a resource, in place of an earlier subscription to it.
+    pub(super) fn watch(&self, uri: &str) -> CancellationToken {
+        let token = self.ended.child_token();
+        if let Some(before) = self.watched.insert(uri.to_owned(), token.clone()) {
+            before.cancel();
         }
+        token
     }
 
     /// The client is not interested any more.

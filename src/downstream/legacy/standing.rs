@@ -107,8 +107,11 @@ impl Open {
             // Cancel-safe: no branch takes anything until it is ready.
             let said = tokio::select! {
                 () = session.ended.cancelled() => return None,
+                // The view is that of the latest token; the one that opened the stream says only how long it stands.
                 turned = self.footing.turned() => {
-                    self.subscription.look_as(&turned?);
+                    turned?;
+                    let rights = self.rights.borrow().clone();
+                    self.subscription.look_as(&rights);
                     continue;
                 }
                 Ok(()) = self.rights.changed() => {

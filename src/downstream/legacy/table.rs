@@ -74,9 +74,14 @@ impl Table {
         let key = SessionKey(seal.key);
         let opener = (request.principal.clone(), holder, Arc::clone(&request.route));
         let session = Session::new(key, hello, opener, request.by_session);
-        self.sessions.insert(key, Arc::new(session));
+        let session = Arc::new(session);
+        self.sessions.insert(key, Arc::clone(&session));
         self.total.fetch_add(1, Ordering::Relaxed);
         self.gauge();
+        // The request may be older than the configuration in force, by which it would not have come in.
+        if !session.goes_on(&self.shared) {
+            self.end(key);
+        }
         Verdict::Opened(seal.seal(&self.shared.keyring))
     }
 

@@ -39,20 +39,19 @@ pub(super) fn subscribe(
         Ok(watching) => watching,
         Err(failure) => return encode::failure(&legacy.shared, request, (id, false), &failure),
     };
-    if let Some(ended) = session.watch(&uri) {
-        let told = Told {
-            shared: Arc::clone(&legacy.shared),
-            session: Arc::clone(session),
-            route: Arc::clone(&request.route),
-            uri,
-        };
-        legacy.tasks.spawn_until_cancelled("subscription", async move {
-            // Cancel-safe: an update that was not taken is taken the next time.
-            while ended.run_until_cancelled(watching.next()).await.is_some() {
-                told.update();
-            }
-        });
-    }
+    let ended = session.watch(&uri);
+    let told = Told {
+        shared: Arc::clone(&legacy.shared),
+        session: Arc::clone(session),
+        route: Arc::clone(&request.route),
+        uri,
+    };
+    legacy.tasks.spawn_until_cancelled("subscription", async move {
+        // Cancel-safe: an update that was not taken is taken the next time.
+        while ended.run_until_cancelled(watching.next()).await.is_some() {
+            told.update();
+        }
+    });
     encode::result(id, "{}", accepts)
 }
 

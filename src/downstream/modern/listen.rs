@@ -43,13 +43,14 @@ pub(super) fn open(
         Ok(watched) => watched,
         Err(text) => return encode::error(id, StatusCode::OK, code::INVALID_PARAMS, text),
     };
+    let footing = Footing::new(shared, &inbound.principal, &seat.route);
     let followed = match task_ids(&filter) {
         Ok(ids) if ids.is_empty() => Vec::new(),
         Ok(_) if abilities.tasking().is_none() => {
             let lacking = Failure::NeedsAbilities(Abilities::of_tasks());
             return encode::failure(shared, inbound, (id, Method::Listen), &lacking);
         }
-        Ok(ids) => shared.relay.follow(seat, &inbound.principal, &ids),
+        Ok(ids) => shared.relay.follow(seat, &inbound.principal, (&ids, footing.seats())),
         Err(text) => return encode::error(id, StatusCode::OK, code::INVALID_PARAMS, text),
     };
     let subscriber =
@@ -63,7 +64,8 @@ pub(super) fn open(
         updates: watched.into_iter().map(next_update).collect(),
         tasks: followed.into_iter().map(|(_, states)| states).collect(),
         id: id.clone(),
-        footing: Footing::new(shared, &inbound.principal, &seat.route),
+        shared: Arc::clone(shared),
+        footing,
     };
     let changes = stream::unfold(Some(listening), Listening::next);
     render::events(render::with_comments(stream::iter([acknowledged]).chain(changes)))
@@ -183,6 +185,7 @@ fn next_update((uri, mut watching): (String, Updates)) -> Update {
 
 /// The stream after the acknowledgement.
 struct Listening {
+    shared: Arc<Shared>,
     subscription: Subscription,
     updates: FuturesUnordered<Update>,
     tasks: SelectAll<States>,
@@ -209,7 +212,13 @@ impl Listening {
                 Some((Bytes::from(messages.concat()), Some(this)))
             }
             Some((uri, watching)) = this.updates.next() => {
-                let message = encode_event(None, &update(&this.id, &uri));
+                let (seat, principal) = this.footing.seat();
+                // Told as long as it may be read.
+                let message = if this.shared.relay.may_hear_of(&seat, &uri, &principal) {
+                    encode_event(None, &update(&this.id, &uri))
+                } else {
+                    Bytes::new()
+                };
                 this.updates.push(next_update((uri, watching)));
                 Some((message, Some(this)))
             }

@@ -6,12 +6,14 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use dashmap::DashMap;
 use http::{HeaderMap, HeaderValue};
 use reqwest::Url;
 use tokio::time::Instant;
 
+use crate::names::UpstreamName;
 use crate::protocol::headers;
 use crate::upstream::backoff;
 
@@ -20,9 +22,13 @@ const MOST_FAILURES: u32 = 3;
 /// Most sessions whose address is known. Beyond it all are forgotten: the upstream says 404, and they are opened again.
 const MOST_SESSIONS: usize = 65_536;
 
+/// A session with a longer id, in bytes, is asked for where the fewest are in flight.
+const LONGEST_SESSION: usize = 512;
+
 /// The addresses of one upstream.
 #[derive(Debug)]
 pub(super) struct Addresses {
+    upstream: UpstreamName,
     all: Vec<Arc<Address>>,
     /// Where sessions were opened.
     sessions: DashMap<HeaderValue, usize>,
@@ -73,6 +79,31 @@ impl Drop for InFlight {
     }
 }
 
+/// A request that has no answer yet. One that is given up after all its time counts as failed: nobody answers there.
+#[derive(Debug)]
+pub(super) struct Waiting<'a> {
+    addresses: &'a Addresses,
+    number: usize,
+    until: Instant,
+    is_over: bool,
+}
+
+impl Waiting<'_> {
+    /// It was answered, or failed.
+    pub(super) fn over(mut self, outcome: Outcome) {
+        self.is_over = true;
+        self.addresses.note(self.number, outcome);
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if !self.is_over && Instant::now() >= self.until {
+            self.addresses.note(self.number, Outcome::Failed);
+        }
+    }
+}
+
 impl Address {
     fn breaker(&self) -> MutexGuard<'_, Breaker> {
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
@@ -86,10 +117,10 @@ impl Address {
 }
 
 impl Addresses {
-    pub(super) fn new(urls: Vec<Url>) -> Self {
+    pub(super) fn new(upstream: UpstreamName, urls: Vec<Url>) -> Self {
         let address = |url| Address { url, in_flight: AtomicUsize::new(0), breaker: Mutex::default() };
         let all = urls.into_iter().map(|url| Arc::new(address(url))).collect();
-        Self { all, sessions: DashMap::new(), turn: AtomicUsize::new(0) }
+        Self { upstream, all, sessions: DashMap::new(), turn: AtomicUsize::new(0) }
     }
 
     /// Whether there is a choice.
@@ -123,13 +154,23 @@ impl Addresses {
         in_turn.min_by_key(rank).unwrap_or_default()
     }
 
+    /// A request to an address waits for its answer, for so long at most.
+    pub(super) fn wait(&self, number: usize, patience: Duration) -> Waiting<'_> {
+        Waiting { addresses: self, number, until: Instant::now() + patience, is_over: false }
+    }
+
     /// A request to an address went so.
-    pub(super) fn note(&self, number: usize, outcome: Outcome) {
+    fn note(&self, number: usize, outcome: Outcome) {
         let Some(address) = self.all.get(number).filter(|_| self.are_several()) else { return };
         let mut breaker = address.breaker();
         match outcome {
             Outcome::Answered if breaker.failures == 0 && breaker.not_before.is_none() => return,
-            Outcome::Answered => *breaker = Breaker::default(),
+            Outcome::Answered => {
+                if breaker.not_before.is_some() {
+                    tracing::info!(event = "upstream.restored", upstream = %self.upstream, address = number + 1, "an address answers again");
+                }
+                *breaker = Breaker::default();
+            }
             Outcome::Failed => breaker.failures += 1,
             Outcome::Unreachable => breaker.failures = MOST_FAILURES,
         }
@@ -143,6 +184,7 @@ impl Addresses {
             drop(breaker);
             tracing::warn!(
                 event = "upstream.ejected",
+                upstream = %self.upstream,
                 address = number + 1,
                 ?pause,
                 "an address is left out"
@@ -152,7 +194,7 @@ impl Addresses {
 
     /// A session was opened at an address.
     pub(super) fn opened(&self, session: &HeaderValue, number: usize) {
-        if !self.are_several() {
+        if !self.are_several() || session.len() > LONGEST_SESSION {
             return;
         }
         if self.sessions.len() >= MOST_SESSIONS {
@@ -175,7 +217,8 @@ mod tests {
     use crate::protocol::headers;
 
     fn three() -> Addresses {
-        Addresses::new(["http://a/", "http://b/", "http://c/"].map(|url| url.parse().unwrap()).to_vec())
+        let urls = ["http://a/", "http://b/", "http://c/"].map(|url| url.parse().unwrap());
+        Addresses::new("alpha".parse().unwrap(), urls.to_vec())
     }
 
     fn chosen(addresses: &Addresses) -> usize {
@@ -211,7 +254,7 @@ mod tests {
         for number in 0..3 {
             addresses.note(number, Outcome::Unreachable);
         }
-        assert_eq!(chosen(&addresses), chosen(&addresses), "somebody is asked all the same");
+        assert!(chosen(&addresses) < 3, "somebody is asked all the same");
     }
 
     #[test]
@@ -222,7 +265,7 @@ mod tests {
         addresses.opened(&HeaderValue::from_static("s"), 2);
         assert!((0..6).all(|_| addresses.choose(&head) == 2));
         assert!(addresses.over(&head) && !addresses.over(&head));
-        let one = Addresses::new(vec!["http://a/".parse().unwrap()]);
+        let one = Addresses::new("alpha".parse().unwrap(), vec!["http://a/".parse().unwrap()]);
         one.note(0, Outcome::Unreachable);
         assert_eq!(chosen(&one), 0);
     }

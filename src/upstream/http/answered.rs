@@ -46,6 +46,8 @@ pub(in crate::upstream) struct Answered {
     pub(in crate::upstream) lines: Option<Lines>,
     /// The number of the upstream's address that it came from.
     pub(in crate::upstream) from: usize,
+    /// Whether nobody was asked: Weir knows the answer.
+    pub(in crate::upstream) is_unsent: bool,
 }
 
 /// A body being read, unpacked where needed, each chunk within the upstream's limit.
@@ -89,6 +91,7 @@ impl Answered {
             body: Body { response, packing, largest, _in_flight: None },
             lines: None,
             from: 0,
+            is_unsent: false,
         }
     }
 
@@ -101,7 +104,7 @@ impl Answered {
 
     /// An answer of nobody: Weir knows it.
     pub(super) fn nobody(status: u16) -> Self {
-        Self::of_child(status, None)
+        Self { is_unsent: true, ..Self::of_child(status, None) }
     }
 
     /// An answer of a child, which has no body.

@@ -78,6 +78,9 @@ async fn within_time(
     tokio::select! {
         biased;
         told = attempts(shared, metrics, call, reporting) => told,
+        () = shared.cut.cancelled() => {
+            Err(Fault { reason: Reason::Removed, may_have_run: reporting.pace.is_written() })
+        }
         () = reporting.pace.over() => {
             Err(Fault { reason: Reason::TimedOut, may_have_run: reporting.pace.is_written() })
         }

@@ -54,6 +54,15 @@ pub(in crate::upstream) struct Posts {
     pub(in crate::upstream) metrics: Metrics,
 }
 
+impl Posts {
+    /// Says whether the upstream is up, as long as this link speaks for it.
+    fn set_up(&self, is_up: bool) {
+        if !self.publisher.is_retired() {
+            self.metrics.set_up(&self.shared.upstream.name, is_up);
+        }
+    }
+}
+
 /// The task's state.
 #[derive(Debug)]
 pub(in crate::upstream) struct Keeper {
@@ -72,8 +81,8 @@ impl Keeper {
     /// A keeper for the upstream at the end of `way`. What is shown of it already, by the link that this one takes the
     /// place of, stays until this one knows better, or until a lost upstream is given up.
     pub(in crate::upstream) fn new(way: Way, posts: Posts, tasks: TaskGroup) -> Self {
-        let last = posts.publisher.shown();
-        let (ear, health) = (Ear::default(), Health::new(way.upstream.withdraw_after, last.is_some()));
+        let (last, is_shown) = (posts.publisher.claims(), posts.publisher.is_shown());
+        let (ear, health) = (Ear::default(), Health::new(way.upstream.withdraw_after, is_shown));
         let (settled_at, listed_at) = (None, Instant::now());
         Self { way, posts, tasks, ear, health, checker: Checker::new(), last, settled_at, listed_at }
     }
@@ -196,7 +205,7 @@ impl Keeper {
             facts.listings += 1;
         });
         self.posts.metrics.listed(name, "ok");
-        self.posts.metrics.set_up(name, true);
+        self.posts.set_up(true);
         self.posts.publisher.publish(Presence::Up { inventory });
     }
 
@@ -228,7 +237,7 @@ impl Keeper {
             self.settled_at = None;
         }
         self.ear.close();
-        self.posts.metrics.set_up(name, false);
+        self.posts.set_up(false);
         match turn {
             Turn::Lost => {
                 let text = Failure::upstream(name, fault.reason.clone(), false).text();

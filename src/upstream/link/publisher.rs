@@ -28,9 +28,19 @@ impl Publisher {
         self.all.borrow().config.notify.debounce
     }
 
-    /// What is shown of the upstream now.
-    pub(in crate::upstream) fn shown(&self) -> Option<Arc<Inventory>> {
-        self.all.borrow().inventories.get(&self.name).and_then(Presence::inventory).cloned()
+    /// Whether something of the upstream is shown now.
+    pub(in crate::upstream) fn is_shown(&self) -> bool {
+        self.all.borrow().inventories.get(&self.name).and_then(Presence::inventory).is_some()
+    }
+
+    /// What names and URIs are taken for it.
+    pub(in crate::upstream) fn claims(&self) -> Option<Arc<Inventory>> {
+        self.all.borrow().inventories.get(&self.name).and_then(Presence::claims).cloned()
+    }
+
+    /// Whether the place belongs to another link, or to none.
+    pub(in crate::upstream) fn is_retired(&self) -> bool {
+        self.is_retired.load(Ordering::Relaxed)
     }
 
     /// Publishes where the upstream stands. What is equal to what was published before wakes nobody.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
 use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::clock::Clock;
@@ -45,7 +46,9 @@ pub(super) struct Facts {
 /// What calls and keeper share.
 pub(in crate::upstream) struct Shared {
     pub(super) upstream: Arc<Upstream>,
-    pub(super) gate: Gate,
+    pub(super) gate: Arc<Gate>,
+    /// Cancelled when calls that still run are ended.
+    pub(super) cut: CancellationToken,
     pub(super) clock: Clock,
     pub(super) facts: watch::Sender<Facts>,
     /// The calls that run.
@@ -69,8 +72,13 @@ impl fmt::Debug for Shared {
 }
 
 impl Shared {
-    /// What a link and its keeper share. `wishes` are those that clients have of the upstream already.
-    pub(in crate::upstream) fn new(upstream: Arc<Upstream>, wishes: Arc<Wishes>) -> Arc<Self> {
+    /// What a link and its keeper share. `wishes` are those that clients have of the upstream already; `gate` is that of the
+    /// link before it, where its calls count for this one.
+    pub(in crate::upstream) fn new(
+        upstream: Arc<Upstream>,
+        wishes: Arc<Wishes>,
+        gate: Option<Arc<Gate>>,
+    ) -> Arc<Self> {
         let facts = Facts {
             peer: None,
             down: Some(Reason::Connecting),
@@ -81,7 +89,8 @@ impl Shared {
             last_error: None,
             next_try_at: None,
         };
-        let gate = Gate::new(upstream.concurrency);
+        let gate = gate.unwrap_or_else(|| Arc::new(Gate::new(upstream.concurrency)));
+        let cut = CancellationToken::new();
         let facts = watch::channel(facts).0;
         let doubts_revision = AtomicBool::new(false);
         let (doubt, answered) = (Notify::new(), Notify::new());
@@ -90,6 +99,7 @@ impl Shared {
         Arc::new(Self {
             upstream,
             gate,
+            cut,
             clock,
             facts,
             calls,

@@ -50,6 +50,10 @@ impl Following {
             if let Some(params) = self.told().await {
                 return params;
             }
+            // The link has ended, and with it what its upstream has to say.
+            if self.peer.leg.way.tasks.is_cancelled() {
+                std::future::pending::<()>().await;
+            }
             if self.failures > 0 {
                 tokio::time::sleep(backoff::pause(self.failures, backoff::jitter())).await;
             }

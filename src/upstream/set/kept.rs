@@ -15,6 +15,7 @@ use crate::upstream::link::{Link, Publisher, Shared};
 use crate::upstream::metrics::Metrics;
 use crate::upstream::stdio::Stdio;
 use crate::upstream::wire::Wire;
+use crate::upstream::wishes::Wishes;
 
 /// A link and what it hangs on. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -69,17 +70,19 @@ pub(super) fn prepared(upstream: &Upstream, old: Option<&Kept>) -> Result<Prepar
 }
 
 impl Kept {
-    /// A new link, which nothing looks after yet. It takes over what clients want to hear of the one `before` it.
+    /// A new link, which nothing looks after yet. It takes over what clients want to hear of an upstream of this name, and
+    /// from the one `before` it who runs and who waits, where the limits are the same.
     pub(super) fn new(
         upstream: &Arc<Upstream>,
         (end, before): (End, Option<Self>),
-        (material, metrics): (&watch::Sender<Material>, &Metrics),
+        (material, metrics, wishes): (&watch::Sender<Material>, &Metrics, Arc<Wishes>),
         tasks: TaskGroup,
     ) -> Self {
         let publisher = Publisher::new(upstream.name.clone(), material.clone());
         let remote = |wire: Wire| {
-            let wishes = before.map(|before| before.link.wishes()).unwrap_or_default();
-            let shared = Shared::new(Arc::clone(upstream), wishes);
+            let gate = before.filter(|before| before.upstream.concurrency == upstream.concurrency);
+            let gate = gate.and_then(|before| before.link.gate());
+            let shared = Shared::new(Arc::clone(upstream), wishes, gate);
             Link::remote(shared, Arc::new(wire), metrics.clone())
         };
         let link = match end {
