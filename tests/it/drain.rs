@@ -1,16 +1,21 @@
 //! The end of the process: what runs is answered, what stands is ended, nothing new begins.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::support::exchange::Response;
 use crate::support::proxy::is_open;
-use crate::support::{Ask, Fake, Pair, Proxy, Side, eras, eventually, json, pairs};
+use crate::support::{Ask, Client, Fake, Pair, Proxy, Side, eras, eventually, json, pairs};
 
 pairs! { c098_a_call_in_flight_is_answered }
 
-eras! { c098_standing_streams_end_properly, c098_a_call_beyond_the_deadline_is_cut }
+eras! {
+    c098_standing_streams_end_properly, c098_a_call_beyond_the_deadline_is_cut,
+    a_restart_behind_a_balancer_fails_no_call,
+}
 
 fn c098_a_call_in_flight_is_answered(pair: Pair) {
     let alpha = pair.fake().start();
@@ -111,4 +116,47 @@ fn sigint_ends_without_a_delay() {
     let mut weir = Proxy::before(&alpha).listen("drain: { delay: 20s, deadline: 30s }").run();
     weir.signal("INT");
     assert_eq!(weir.ends(Duration::from_secs(2)).and_then(|status| status.code()), Some(0));
+}
+
+/// One after the other takes the place of the one before it, as a rolling update has it: the new one is ready before
+/// the old one is told to end, and who balances sends nothing to one that is not ready.
+fn a_restart_behind_a_balancer_fails_no_call(side: Side) {
+    let alpha = Fake::of(side).start();
+    let start = || Proxy::before(&alpha).listen("drain: { delay: 400ms, deadline: 3s }").run();
+    let first = start();
+    let (to, done) = (Mutex::new(first.address), AtomicBool::new(false));
+    let failed: Vec<String> = std::thread::scope(|scope| {
+        let callers: Vec<_> = (0..6)
+            .map(|_| {
+                let (to, done) = (&to, &done);
+                scope.spawn(move || {
+                    let mut failed = Vec::new();
+                    while !done.load(Ordering::Relaxed) {
+                        let address = *to.lock().unwrap();
+                        // A session lives and dies with its process, so each client has a short one.
+                        let client = Client::ready(address, side);
+                        for name in ["alpha__echo", "alpha__steps"] {
+                            let answer = client.call(name, "{\"ms\":20}");
+                            failed.extend(answer.is_failure().then(|| format!("{answer:?}")));
+                        }
+                    }
+                    failed
+                })
+            })
+            .collect();
+        let mut old = first;
+        for _ in 0..3 {
+            let new = start();
+            old.signal("TERM");
+            eventually!(old.admin_get("/readyz").0 == 503);
+            *to.lock().unwrap() = new.address;
+            let status = old.ends(Duration::from_secs(6)).expect("it ends");
+            assert_eq!(status.code(), Some(0));
+            old = new;
+        }
+        done.store(true, Ordering::Relaxed);
+        callers.into_iter().flat_map(|caller| caller.join().unwrap()).collect()
+    });
+    assert_eq!(failed, Vec::<String>::new());
+    assert!(alpha.calls("echo").len() > 50, "{}", alpha.calls("echo").len());
 }
