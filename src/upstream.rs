@@ -34,6 +34,7 @@ mod metrics;
 mod modern;
 mod pace;
 mod peer;
+mod quota;
 mod reading;
 mod set;
 mod status;

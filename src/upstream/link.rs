@@ -69,6 +69,7 @@ impl Link {
                     upstream: Arc::clone(&shared.upstream),
                     tasks: tasks.clone(),
                     wishes: Arc::clone(&shared.wishes),
+                    quota: Arc::default(),
                 };
                 let posts = Posts { shared: Arc::clone(shared), publisher, metrics: metrics.clone() };
                 let keeper = Keeper::new(way, posts, tasks.clone());

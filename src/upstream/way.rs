@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::capabilities::{self, NO_CAPABILITIES};
 use super::ids::Ids;
+use super::quota::Quota;
 use super::wire::Wire;
 use super::wishes::Wishes;
 use crate::config::Upstream;
@@ -21,6 +22,8 @@ pub(super) struct Way {
     pub(super) tasks: TaskGroup,
     /// What clients want to hear of it outside of their calls.
     pub(super) wishes: Arc<Wishes>,
+    /// What it may write into Weir's own log.
+    pub(super) quota: Arc<Quota>,
 }
 
 impl Way {

@@ -300,3 +300,17 @@ fn t093_a_line_above_the_limit_ends_its_child_only() {
     assert_eq!(pid(&client, "beta"), beta);
     assert!(weir.log().contains("longer than limits.answer"), "{}", weir.log());
 }
+
+#[test]
+fn what_a_shared_child_logs_goes_to_the_log_of_the_gateway() {
+    let weir = with(&child("alpha", "", ""));
+    let client = weir.legacy();
+    let mut stream = client.listen();
+    assert!(!client.call("alpha__chat", "{\"text\":\"hello from the child\"}").is_failure());
+    eventually!(
+        weir.log().contains("upstream.log") && weir.log().contains("hello from the child"),
+        "{}",
+        weir.log()
+    );
+    assert!(stream.until_quiet(Duration::from_millis(300)).is_empty(), "to no client");
+}

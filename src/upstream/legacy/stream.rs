@@ -25,6 +25,8 @@ use crate::upstream::messages::{Messages, Resume};
 use crate::upstream::reading::{Asked, Incoming, read};
 use crate::upstream::wishes::Party;
 
+/// So much of a log message goes to the log, in characters.
+const LOGGED: usize = 1024;
 /// A stream that lived so long was a good one: the next one is not held back for older failures.
 const GOOD: Duration = Duration::from_secs(30);
 
@@ -108,7 +110,8 @@ impl Hearer<'_> {
             (Self::Party(_), _) if ListKind::is_changed(method) => peer.way.wishes.changed.notify_one(),
             (Self::Weir(_), notification::UPDATED) => peer.updated(&Key::Listing, &params),
             (Self::Party(party), notification::UPDATED) => peer.updated(party.key(), &params),
-            (Self::Party(party), notification::MESSAGE) => logged(party, params),
+            (Self::Party(party), notification::MESSAGE) => logged(peer, party, params),
+            (Self::Weir(_), notification::MESSAGE) => noted(peer, &params),
             (Self::Party(party), notification::TASK_STATUS) => turned(party, params),
             (Self::Weir(_) | Self::Party(_), _) => {}
         }
@@ -132,8 +135,19 @@ impl Hearer<'_> {
     }
 }
 
+/// A log message in a session that is everybody's, or Weir's own, and belongs to no call: it goes to Weir's log.
+fn noted(peer: &Peer, params: &str) {
+    if peer.way.quota.allows() {
+        let text: String = params.chars().take(LOGGED).collect();
+        tracing::info!(event = "upstream.log", upstream = %peer.way.upstream.name, ?text, "an upstream says");
+    }
+}
+
 /// A log message that belongs to no call.
-fn logged(party: &Party, params: String) {
+fn logged(peer: &Peer, party: &Party, params: String) {
+    if *party.key() == Key::Shared {
+        return noted(peer, &params);
+    }
     let level = Object::open(&params).and_then(|params| LogLevel::parse(&params.text("level")?));
     if let (Some(to), Some(level)) = (party.stander(), level)
         && !to.say(Event::Log(level, params))

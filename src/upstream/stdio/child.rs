@@ -23,6 +23,7 @@ use crate::names::UpstreamName;
 use crate::protocol::{LineDecoder, TooLong, encode_line};
 use crate::task::TaskGroup;
 use crate::upstream::fault::Fault;
+use crate::upstream::quota::Quota;
 
 /// What a child has of Weir's own environment.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "TMPDIR", "LANG"];
@@ -31,10 +32,8 @@ const QUEUE: usize = 256;
 /// How long a child may take to end once its input is closed, and once it was told to.
 const AFTER_CLOSE: Duration = Duration::from_secs(1);
 const AFTER_TERM: Duration = Duration::from_millis(500);
-/// Of what a child writes beside messages so much of a line is logged, so many lines in a stretch of time.
+/// Of what a child writes beside messages so much of a line is logged.
 const LOGGED: usize = 1024;
-const LOGGED_LINES: u32 = 20;
-const STRETCH: Duration = Duration::from_secs(1);
 /// In bytes.
 const SHORTEST_SECRET: usize = 7;
 /// So much is read at once.
@@ -234,7 +233,7 @@ async fn read(
     (upstream, largest): (UpstreamName, usize),
 ) {
     let mut lines = LineDecoder::new(largest);
-    let mut quota = Quota::new();
+    let quota = Quota::default();
     let mut sort = |line: Bytes| {
         let is_noise = !line.trim_ascii().is_empty() && !process.desk.sort(line.clone());
         if is_noise && quota.allows() {
@@ -265,7 +264,7 @@ async fn read(
 /// What a child says for people, as far as that goes into a log.
 async fn log(stderr: ChildStderr, upstream: &UpstreamName, secrets: &[String]) {
     let mut from = BufReader::with_capacity(CHUNK, stderr);
-    let mut quota = Quota::new();
+    let quota = Quota::default();
     let mut text = BytesMut::new();
     loop {
         let Ok(chunk) = from.fill_buf().await else { return };
@@ -298,24 +297,4 @@ fn shown(line: &[u8], secrets: &[String]) -> String {
 fn secrets(command: &ChildCommand) -> Vec<String> {
     let values = command.environment.iter().map(|(_, value)| value.expose_secret().to_owned());
     values.filter(|value| value.len() >= SHORTEST_SECRET).collect()
-}
-
-/// How much a child may write into the log.
-struct Quota {
-    since: Instant,
-    used: u32,
-}
-
-impl Quota {
-    fn new() -> Self {
-        Self { since: Instant::now(), used: 0 }
-    }
-
-    fn allows(&mut self) -> bool {
-        if self.since.elapsed() >= STRETCH {
-            (self.since, self.used) = (Instant::now(), 0);
-        }
-        self.used += 1;
-        self.used <= LOGGED_LINES
-    }
 }
