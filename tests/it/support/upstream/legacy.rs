@@ -39,7 +39,10 @@ pub(super) fn post(shared: &Shared, request: &Request, wire: &mut Wire<'_>) {
     let Some(key) = session(shared, request, wire) else { return };
     match method.as_str() {
         "notifications/initialized" => {
-            shared.state().sessions.entry(key).or_default().initialized = true;
+            // One that was forgotten meanwhile does not come back by this.
+            if let Some(session) = shared.state().sessions.get_mut(&key) {
+                session.initialized = true;
+            }
             wire.accepted();
         }
         "notifications/cancelled" => {
@@ -50,7 +53,9 @@ pub(super) fn post(shared: &Shared, request: &Request, wire: &mut Wire<'_>) {
         "ping" => wire.result("{}"),
         "logging/setLevel" => {
             let level = json::text(&request.body, &["params", "level"]);
-            shared.state().sessions.entry(key).or_default().level = level;
+            if let Some(session) = shared.state().sessions.get_mut(&key) {
+                session.level = level;
+            }
             wire.result("{}");
         }
         _ if request.id().is_some() && method.is_empty() => {

@@ -1,0 +1,1 @@
+//! Nothing: the targets are in `tests/fuzz`.
