@@ -25,7 +25,7 @@ use super::builtin::Demonstration;
 use super::gate::Gate;
 use super::ids::Ids;
 use super::metrics::Metrics;
-use super::peer::TaskNews;
+use super::peer::{Peer, TaskNews};
 use super::status::Status;
 use super::way::Way;
 use super::wire::Wire;
@@ -148,6 +148,14 @@ impl Link {
     pub(super) fn gate(&self) -> Option<Arc<Gate>> {
         match &self.kind {
             Kind::Remote(shared, ..) => Some(Arc::clone(&shared.gate)),
+            Kind::Builtin(..) => None,
+        }
+    }
+
+    /// Who is spoken to, for the link that takes its place.
+    pub(super) fn peer(&self) -> Option<Peer> {
+        match &self.kind {
+            Kind::Remote(shared, ..) => shared.peer_or_earlier(),
             Kind::Builtin(..) => None,
         }
     }

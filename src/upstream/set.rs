@@ -6,17 +6,19 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use jiff::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
+use tokio_stream::wrappers::WatchStream;
 
 use super::http::BuildError;
 use super::link::Link;
 use super::metrics::Metrics;
 use super::peer::TaskNews;
 use super::status::Status;
-use super::wishes::{Standing, Watching, Wishes};
+use super::wishes::{Said, Standing, Watching, Wishes};
 use crate::catalog::{Material, Presence};
 use crate::config::{Config, Upstream};
 use crate::exchange::{Caller, SessionKey};
@@ -225,7 +227,12 @@ impl Set {
     /// and what arrives there for the client comes out.
     #[must_use]
     pub fn stand(&self, caller: &Caller) -> Standing {
-        Standing::new(|to| self.links().all().filter_map(|link| link.stand(caller, to)).collect())
+        let turns = WatchStream::from_changes(self.links.subscribe()).map(|_links| ());
+        let (set, caller) = (self.clone(), caller.clone());
+        let stand = move |to: &mpsc::Sender<Said>| {
+            set.links().all().filter_map(|link| link.stand(&caller, to)).collect()
+        };
+        Standing::new(Box::pin(turns), Box::new(stand))
     }
 
     /// The raw states of tasks with these ids, as the upstream tells of them. `None`: it is unknown, or does not.

@@ -97,6 +97,11 @@ impl Stdio {
         self.0.upstream.sessions == Sharing::Shared
     }
 
+    /// When the next child may be started, where none may be now.
+    pub(super) fn not_before(&self) -> Option<Instant> {
+        self.0.state().not_before.filter(|at| Instant::now() < *at)
+    }
+
     /// Writes a message to the child that it is for; 404 where that is gone.
     pub(super) async fn post(&self, head: &HeaderMap, body: String) -> Result<Answered, Fault> {
         let to = Addressed::read(&body);

@@ -5,6 +5,7 @@
 //! else knows the difference, but for the few questions below.
 
 use http::HeaderMap;
+use tokio::time::Instant;
 
 use super::fault::Fault;
 use super::http::{Answered, Destination, Http};
@@ -68,6 +69,14 @@ impl Wire {
         match self {
             Self::Http(http) => http.present(credential),
             Self::Stdio(_) => {}
+        }
+    }
+
+    /// When the next child may be started, where none may be now.
+    pub(super) fn not_before(&self) -> Option<Instant> {
+        match self {
+            Self::Http(_) => None,
+            Self::Stdio(stdio) => stdio.not_before(),
         }
     }
 

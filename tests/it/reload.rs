@@ -14,7 +14,7 @@ eras! {
     c045_a_renamed_or_removed_upstream_takes_its_names_along, a_credential_takes_effect_with_the_next_request,
     a_token_that_left_ends_what_rests_on_it, other_scopes_of_a_token_show_at_once,
     a_route_that_left_ends_its_streams, a_hundred_reloads_lose_no_call, updates_end_with_the_right_to_read,
-    a_subscription_outlives_an_upstream_that_leaves_and_comes_back,
+    a_subscription_outlives_an_upstream_that_leaves_and_comes_back, a_subscription_is_taken_while_a_link_is_new,
 }
 
 const CHANGED: &str = "notifications/tools/list_changed";
@@ -402,6 +402,43 @@ fn a_file_that_is_included_comes_goes_and_changes() {
     eventually!(client.names() == ["alpha__one", "gamma__two"], "{:?}", client.names());
     std::fs::remove_file(folder.join("beta.yaml")).expect("a file");
     eventually!(client.names() == ["alpha__one"], "{:?}", client.names());
+}
+
+#[test]
+fn a_client_that_stands_by_does_so_for_an_upstream_that_comes_later() {
+    let (alpha, beta) = (Fake::legacy().start(), Fake::legacy().asking().start());
+    let weir = Proxy::before(&alpha).run();
+    let client = Client::new(weir.address, Side::Legacy).capable("{\"roots\":{}}").opened();
+    let mut stream = client.listen();
+    weir.becomes(&Proxy::before(&alpha).upstream("beta", &beta));
+    eventually!(client.names().contains(&"beta__echo".to_owned()));
+    client.call("beta__echo", "{}").result();
+    let session = beta.calls("echo")[0].session().expect("a session").to_owned();
+    let question = "{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":\"roots/list\",\"params\":{}}";
+    eventually!(beta.say_in(&session, question) > 0, "the session is heard");
+    let heard = stream.until_quiet(QUIET);
+    assert!(heard.iter().any(|message| message.method() == "roots/list"), "{heard:?}");
+}
+
+/// What is shown may be subscribed to while a link is new, whether or not its upstream can be reached.
+fn a_subscription_is_taken_while_a_link_is_new(side: Side) {
+    let alpha = Fake::of(side).subscribable().with("resources", [resource("file:///one")]).start();
+    let weir = Proxy::before(&alpha).run();
+    let client = weir.client(side);
+    let held = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent = format!("http://{}/mcp", held.local_addr().expect("an address"));
+    weir.becomes(&Proxy::new().upstream_at("alpha", &silent, ""));
+    let mut stream = client.listen_for("{\"resourceSubscriptions\":[\"file:///one\"]}");
+    if side == Side::Legacy {
+        let asked = client.ask(Ask::new("resources/subscribe").params("{\"uri\":\"file:///one\"}"));
+        assert!(!asked.is_failure(), "{asked:?}");
+    }
+    weir.becomes(&Proxy::before(&alpha));
+    eventually!(alpha.subscriptions("file:///one") > 0, "it is wanted there");
+    stream.until_quiet(QUIET);
+    alpha.update("file:///one");
+    let told = stream.until_quiet(QUIET);
+    assert!(told.iter().any(|message| message.method() == "notifications/resources/updated"), "{told:?}");
 }
 
 #[test]

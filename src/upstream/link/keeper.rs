@@ -144,7 +144,7 @@ impl Keeper {
         let settled = Box::pin(connect::settle(&self.way)).await?;
         let peer = Peer::new(settled, &self.way, old.as_ref(), &self.tasks);
         self.settled_at = Some(Instant::now());
-        self.posts.shared.facts.send_modify(|facts| facts.peer = Some(peer.clone()));
+        self.posts.shared.settled(peer.clone());
         if !old.as_ref().is_some_and(|old| old.hears_like(&peer)) {
             self.ear.close();
         }
@@ -214,6 +214,10 @@ impl Keeper {
         let label = fault.reason.label();
         self.posts.metrics.listed(name, label);
         let turn = self.health.failed(&fault.reason);
+        // Children have a back-off of their own: no attempt before its end can succeed, and none need come later.
+        if let Some(at) = self.way.wire.not_before() {
+            self.health.try_at(at);
+        }
         let now = Timestamp::now();
         let next = self.health.next_try();
         self.posts.shared.facts.send_modify(|facts| {

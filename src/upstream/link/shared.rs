@@ -1,8 +1,8 @@
 //! What a link's calls and its keeper share.
 
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
@@ -51,6 +51,8 @@ pub(in crate::upstream) struct Shared {
     pub(super) cut: CancellationToken,
     pub(super) clock: Clock,
     pub(super) facts: watch::Sender<Facts>,
+    /// Who was spoken to before this link: what is shown is still what that one offers, until it is known better.
+    earlier: Mutex<Option<Peer>>,
     /// The calls that run.
     pub(super) calls: TaskTracker,
     pub(super) latency: Latency,
@@ -77,7 +79,7 @@ impl Shared {
     pub(in crate::upstream) fn new(
         upstream: Arc<Upstream>,
         wishes: Arc<Wishes>,
-        gate: Option<Arc<Gate>>,
+        (gate, earlier): (Option<Arc<Gate>>, Option<Peer>),
     ) -> Arc<Self> {
         let facts = Facts {
             peer: None,
@@ -90,7 +92,7 @@ impl Shared {
             next_try_at: None,
         };
         let gate = gate.unwrap_or_else(|| Arc::new(Gate::new(upstream.concurrency)));
-        let cut = CancellationToken::new();
+        let (cut, earlier) = (CancellationToken::new(), Mutex::new(earlier));
         let facts = watch::channel(facts).0;
         let doubts_revision = AtomicBool::new(false);
         let (doubt, answered) = (Notify::new(), Notify::new());
@@ -100,6 +102,7 @@ impl Shared {
             upstream,
             gate,
             cut,
+            earlier,
             clock,
             facts,
             calls,
@@ -121,6 +124,22 @@ impl Shared {
         let facts = self.facts.borrow();
         let reason = || facts.down.clone().unwrap_or(Reason::Connecting);
         facts.peer.clone().ok_or_else(|| Fault::unsent(reason()))
+    }
+
+    /// Who is spoken to, or, before anybody was, who was spoken to by the link before this one.
+    pub(super) fn peer_or_earlier(&self) -> Option<Peer> {
+        let known = self.facts.borrow().peer.clone();
+        known.or_else(|| self.earlier().clone())
+    }
+
+    /// Somebody is spoken to.
+    pub(super) fn settled(&self, peer: Peer) {
+        self.facts.send_modify(|facts| facts.peer = Some(peer));
+        *self.earlier() = None;
+    }
+
+    fn earlier(&self) -> MutexGuard<'_, Option<Peer>> {
+        self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Who is spoken to. A link that is new waits for that, no longer than a connection may take: what is shown of an
@@ -221,7 +240,7 @@ impl Shared {
 
     /// The updates of a resource, where the upstream announces them.
     pub(super) fn watch(&self, uri: &str, caller: &Caller) -> Option<Watching> {
-        let peer = self.facts.borrow().peer.clone()?;
+        let peer = self.peer_or_earlier()?;
         let key = peer.offer().subscribe.then(|| peer.watching(caller))?;
         Some(self.wishes.watch(key, &peer.reduced(caller), uri))
     }
@@ -229,7 +248,7 @@ impl Shared {
     /// Stands by for a client that has a session of its own with the upstream.
     pub(super) fn stand(&self, caller: &Caller, to: &mpsc::Sender<Said>) -> Option<Want> {
         let key = Key::of(caller, self.upstream.sessions).filter(|key| matches!(key, Key::Client(_)))?;
-        let peer = self.facts.borrow().peer.clone();
+        let peer = self.peer_or_earlier();
         let abilities = peer.map_or_else(|| caller.abilities.clone(), |peer| peer.reduced(caller));
         let stander = Stander::new(self.upstream.name.clone(), to.clone());
         Some(self.wishes.stand(key, &abilities, stander))

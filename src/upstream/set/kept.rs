@@ -80,9 +80,10 @@ impl Kept {
     ) -> Self {
         let publisher = Publisher::new(upstream.name.clone(), material.clone());
         let remote = |wire: Wire| {
-            let gate = before.filter(|before| before.upstream.concurrency == upstream.concurrency);
-            let gate = gate.and_then(|before| before.link.gate());
-            let shared = Shared::new(Arc::clone(upstream), wishes, gate);
+            let same = before.as_ref().filter(|before| before.upstream.concurrency == upstream.concurrency);
+            let gate = same.and_then(|before| before.link.gate());
+            let earlier = before.as_ref().and_then(|before| before.link.peer());
+            let shared = Shared::new(Arc::clone(upstream), wishes, (gate, earlier));
             Link::remote(shared, Arc::new(wire), metrics.clone())
         };
         let link = match end {

@@ -1,8 +1,10 @@
 //! Wishes as those hold them who have them.
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
+use futures_util::{Stream, StreamExt as _};
 use tokio::sync::{mpsc, watch};
 
 use super::{Party, Wishes};
@@ -107,18 +109,31 @@ impl Stander {
     }
 }
 
+type Turns = Pin<Box<dyn Stream<Item = ()> + Send>>;
+type Stand = Box<dyn Fn(&mpsc::Sender<Said>) -> Vec<Want> + Send>;
+
 /// What upstreams say to a client that stands by, outside of its calls.
-#[derive(Debug)]
 pub struct Standing {
     events: mpsc::Receiver<Said>,
-    _wants: Vec<Want>,
+    to: mpsc::Sender<Said>,
+    /// An item for each time that there are other upstreams.
+    turns: Turns,
+    stand: Stand,
+    wants: Vec<Want>,
+}
+
+impl fmt::Debug for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Standing").field("wants", &self.wants).finish_non_exhaustive()
+    }
 }
 
 impl Standing {
-    /// Stands by at these upstreams.
-    pub(in crate::upstream) fn new(stand: impl FnOnce(&mpsc::Sender<Said>) -> Vec<Want>) -> Self {
+    /// Stands by at the upstreams that `stand` finds, and again at each of the turns.
+    pub(in crate::upstream) fn new(turns: Turns, stand: Stand) -> Self {
         let (to, events) = mpsc::channel(WAITING);
-        Self { _wants: stand(&to), events }
+        let wants = stand(&to);
+        Self { events, to, turns, stand, wants }
     }
 
     /// The next question ([`Event::Inquiry`]), log message ([`Event::Log`]) or news of a task ([`Event::Task`]), and who
@@ -127,9 +142,15 @@ impl Standing {
     /// # Cancel safety
     /// Safe: what was not returned is returned next time.
     pub async fn next(&mut self) -> (UpstreamName, Event) {
-        match self.events.recv().await {
-            Some(said) => said,
-            None => std::future::pending().await,
+        loop {
+            tokio::select! {
+                Some(said) = self.events.recv() => return said,
+                Some(()) = self.turns.next() => {
+                    // The new ones first: a party without a wish is dissolved.
+                    self.wants = (self.stand)(&self.to);
+                }
+                else => std::future::pending::<()>().await,
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::support::{Client, Side, Weir, json};
 
 const TOOLS: [&str; 6] = ["ann__echo", "bob__echo", "cat__echo", "dan__echo", "eve__echo", "fay__echo"];
 /// How long after the end everybody must know the truth.
-const SOON: Duration = Duration::from_secs(45);
+const SOON: Duration = Duration::from_secs(60);
 
 /// What came of the calls of a client.
 #[derive(Debug, Default)]

@@ -77,6 +77,11 @@ impl Health {
         turn
     }
 
+    /// The next attempt is due then.
+    pub(super) fn try_at(&mut self, at: Instant) {
+        self.next_try = at;
+    }
+
     /// When the next attempt is due.
     pub(super) fn next_try(&self) -> Instant {
         self.next_try
