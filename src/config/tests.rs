@@ -6,3 +6,4 @@ mod documents;
 mod entries;
 mod fixtures;
 mod meaning;
+mod succession;
