@@ -17,6 +17,9 @@ use crate::protocol::Method;
 /// Upper bounds in seconds (OpenTelemetry's for MCP operations).
 const BUCKETS: [f64; 12] = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0];
 
+/// How an upstream may stand.
+pub(super) const STATES: [&str; 4] = ["connecting", "up", "degraded", "down"];
+
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Operation {
     method: &'static str,
@@ -30,6 +33,12 @@ struct Of {
 }
 
 #[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Standing {
+    upstream: String,
+    state: &'static str,
+}
+
+#[derive(Debug, Clone, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Attempt {
     upstream: String,
     outcome: &'static str,
@@ -40,6 +49,7 @@ struct Attempt {
 pub struct Metrics {
     operations: Family<Operation, Histogram>,
     up: Family<Of, Gauge<i64, AtomicI64>>,
+    states: Family<Standing, Gauge<i64, AtomicI64>>,
     in_flight: Family<Of, Gauge<i64, AtomicI64>>,
     listings: Family<Attempt, Counter>,
     repeats: Family<Of, Counter>,
@@ -51,6 +61,7 @@ impl Metrics {
         let metrics = Self {
             operations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             up: Family::default(),
+            states: Family::default(),
             in_flight: Family::default(),
             listings: Family::default(),
             repeats: Family::default(),
@@ -66,6 +77,11 @@ impl Metrics {
             metrics.up.clone(),
         );
         registry.register(
+            "weir_upstream_state",
+            "1 for the state in which an upstream is, 0 for the others",
+            metrics.states.clone(),
+        );
+        registry.register(
             "weir_upstream_calls_in_flight",
             "Calls that an upstream has not answered yet",
             metrics.in_flight.clone(),
@@ -79,13 +95,21 @@ impl Metrics {
         metrics
     }
 
-    pub(super) fn set_up(&self, upstream: &UpstreamName, is_up: bool) {
-        self.up.get_or_create(&of(upstream)).set(i64::from(is_up));
+    /// An upstream stands so, one of [`STATES`].
+    pub(super) fn set_state(&self, upstream: &UpstreamName, state: &'static str) {
+        self.up.get_or_create(&of(upstream)).set(i64::from(matches!(state, "up" | "degraded")));
+        for known in STATES {
+            let standing = Standing { upstream: upstream.to_string(), state: known };
+            self.states.get_or_create(&standing).set(i64::from(known == state));
+        }
     }
 
     /// An upstream is not configured any more: nobody asks whether it is up.
     pub(super) fn forget(&self, upstream: &UpstreamName) {
         self.up.remove(&of(upstream));
+        for state in STATES {
+            self.states.remove(&Standing { upstream: upstream.to_string(), state });
+        }
     }
 
     /// Counts one listing by its outcome, `ok` or the label of a reason.

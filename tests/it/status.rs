@@ -27,6 +27,14 @@ fn the_life_of_a_link_is_visible() {
     assert_eq!(down["last_error"]["reason"], "unreachable", "{down}");
     assert!(down["next_try_at"].is_string() && down["latency_ms"].is_null(), "{down}");
     assert_eq!((&later["name"], &later["state"]), (&"later".into(), &"disabled".into()));
+    let state = |upstream: &str, state: &str| {
+        weir.metric(
+            "weir_upstream_state",
+            &[&format!("upstream=\"{upstream}\""), &format!("state=\"{state}\"")],
+        )
+    };
+    assert_eq!((state("alpha", "up"), state("alpha", "down")), (Some(1.0), Some(0.0)));
+    assert_eq!((state("beta", "up"), state("beta", "down")), (Some(0.0), Some(1.0)));
     beta.restart();
     eventually!(status(&weir)["upstreams"][1]["state"] == "up");
     let changes = status(&weir)["changes"].clone();

@@ -55,10 +55,10 @@ pub(in crate::upstream) struct Posts {
 }
 
 impl Posts {
-    /// Says whether the upstream is up, as long as this link speaks for it.
-    fn set_up(&self, is_up: bool) {
+    /// Says how the upstream stands, as long as this link speaks for it.
+    fn tell_state(&self) {
         if !self.publisher.is_retired() {
-            self.metrics.set_up(&self.shared.upstream.name, is_up);
+            self.metrics.set_state(&self.shared.upstream.name, self.shared.facts.borrow().state());
         }
     }
 }
@@ -89,6 +89,7 @@ impl Keeper {
 
     /// Keeps the link until its task group is cancelled.
     pub(in crate::upstream) async fn run(mut self) {
+        self.posts.tell_state();
         loop {
             match Box::pin(self.round()).await {
                 Ok(()) => self.stay().await,
@@ -205,7 +206,7 @@ impl Keeper {
             facts.listings += 1;
         });
         self.posts.metrics.listed(name, "ok");
-        self.posts.set_up(true);
+        self.posts.tell_state();
         self.posts.publisher.publish(Presence::Up { inventory });
     }
 
@@ -233,6 +234,7 @@ impl Keeper {
                 facts.down = Some(fault.reason.clone());
             }
         });
+        self.posts.tell_state();
         if turn == Turn::Shaken {
             tracing::info!(upstream = %name, reason = label, "could not be listed this time");
             return;
@@ -241,7 +243,6 @@ impl Keeper {
             self.settled_at = None;
         }
         self.ear.close();
-        self.posts.set_up(false);
         match turn {
             Turn::Lost => {
                 let text = Failure::upstream(name, fault.reason.clone(), false).text();

@@ -43,6 +43,18 @@ pub(super) struct Facts {
     pub(super) next_try_at: Option<Timestamp>,
 }
 
+impl Facts {
+    /// One of [`STATES`](crate::upstream::metrics::STATES).
+    pub(super) fn state(&self) -> &'static str {
+        match &self.down {
+            None if self.is_degraded => "degraded",
+            None => "up",
+            Some(Reason::Connecting) => "connecting",
+            Some(_) => "down",
+        }
+    }
+}
+
 /// What calls and keeper share.
 pub(in crate::upstream) struct Shared {
     pub(super) upstream: Arc<Upstream>,
@@ -282,12 +294,7 @@ impl Shared {
 
     pub(super) fn tell(&self, status: &mut Status) {
         let facts = self.facts.borrow();
-        status.state = match &facts.down {
-            None if facts.is_degraded => "degraded",
-            None => "up",
-            Some(Reason::Connecting) => "connecting",
-            Some(_) => "down",
-        };
+        status.state = facts.state();
         status.since = facts.since;
         status.revision = facts.peer.as_ref().map(Peer::revision);
         status.last_error.clone_from(&facts.last_error);
