@@ -1,7 +1,7 @@
 //! What reads untrusted bytes, before a fuzzer: event streams, envelopes, names, configurations, lines of children.
 //!
 //! `cargo test` replays every kept input (`__fuzz__/NAME/corpus`, and `crashes` where one was found) and tries random
-//! ones for a while. `docs/reliability.md` says how to run a fuzzer over them, on stable Rust.
+//! ones for a while. `docs/reliability.md` says how to try for longer.
 
 use std::collections::HashSet;
 use std::io;

@@ -1,1 +1,0 @@
-//! Nothing: the targets are in `tests/fuzz`.
