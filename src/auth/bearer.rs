@@ -64,6 +64,10 @@ struct Entry {
 }
 
 impl Entry {
+    fn is_good(&self, now: Timestamp) -> bool {
+        self.not_after.is_none_or(|end| now.as_second() < end)
+    }
+
     fn principal(&self) -> Principal {
         Principal { until: self.not_after, voucher: Voucher::Token(self.hash), ..self.principal.clone() }
     }
@@ -85,8 +89,7 @@ impl Tokens {
         let mut found = None;
         for entry in &self.0 {
             let equal = bool::from(entry.hash.ct_eq(&hash));
-            let good = entry.not_after.is_none_or(|end| now.as_second() < end);
-            if equal && good {
+            if equal && entry.is_good(now) {
                 found = Some(entry);
             }
         }
@@ -95,7 +98,7 @@ impl Tokens {
 
     /// The principal of the token with this hash, which is compared in public.
     pub(super) fn with_hash(&self, hash: &[u8; 32], now: Timestamp) -> Option<Principal> {
-        let good = |entry: &&Entry| entry.not_after.is_none_or(|end| now.as_second() < end);
-        self.0.iter().rev().find(|entry| entry.hash == *hash).filter(good).map(Entry::principal)
+        let is_it = |entry: &&Entry| entry.hash == *hash && entry.is_good(now);
+        self.0.iter().rev().find(is_it).map(Entry::principal)
     }
 }

@@ -96,6 +96,18 @@ fn a_token_ends_with_its_last_day() {
 }
 
 #[test]
+fn a_token_that_is_written_twice_is_good_while_one_of_them_is() {
+    let tokens = Tokens::new(&[token("twice", "first", None), token("twice", "second", Some(1_000))]);
+    for (now, subject) in [(999, "second"), (1_000, "first")] {
+        let now = Timestamp::from_second(now).unwrap();
+        let found = tokens.find("twice", now).unwrap();
+        assert_eq!(found.subject, principal(subject).subject);
+        let hash = Sha256::digest("twice").into();
+        assert_eq!(tokens.with_hash(&hash, now), Some(found), "a session that it opened goes on");
+    }
+}
+
+#[test]
 fn t031_without_a_credential_the_challenge_names_no_error() {
     assert_eq!(refused(&[], 0, 401, "auth.missing"), format!("Bearer {METADATA}, scope=\"mcp:read\""));
     let now = Timestamp::UNIX_EPOCH;
