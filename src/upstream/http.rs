@@ -166,7 +166,8 @@ impl Http {
     /// Sends a request where it belongs. A session whose address cannot be reached any more is lost, and answered so,
     /// where there is another address: there it may be opened again.
     async fn send(&self, method: Method, to: Destination, body: Bytes) -> Result<Answered, Fault> {
-        let Destination { head, place } = to;
+        let Destination { mut head, place } = to;
+        head.extend(self.credential.read().unwrap_or_else(PoisonError::into_inner).clone());
         let (number, url) = match place {
             Some(Place(number, url)) => (number, Some(url)),
             None => (self.addresses.choose(&head), None),
@@ -205,8 +206,6 @@ impl Http {
         (mut url, head): (Url, &HeaderMap),
         body: Bytes,
     ) -> Result<Response, Fault> {
-        let mut head = head.clone();
-        head.extend(self.credential.read().unwrap_or_else(PoisonError::into_inner).clone());
         let mut hops = 0;
         loop {
             let mut request = Request::new(method.clone(), url);
