@@ -1,6 +1,6 @@
 //! What has changed lately, for people.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
@@ -42,8 +42,9 @@ impl Changes {
         while snapshots.changed().await.is_ok() {
             let now = Arc::clone(&snapshots.borrow_and_update());
             let at = Timestamp::now().round(jiff::Unit::Second).unwrap_or_default().to_string();
+            let changes = between(&before, &now);
             let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-            for (upstream, what) in between(&before, &now) {
+            for (upstream, what) in changes {
                 let upstream = upstream.map(|name| name.to_string());
                 latest.push_front(Change { at: at.clone(), upstream, what });
             }
@@ -80,10 +81,12 @@ fn between(before: &Snapshot, now: &Snapshot) -> Vec<(Option<UpstreamName>, Stri
         return all;
     }
     let names: BTreeSet<&UpstreamName> = before.inventories.keys().chain(now.inventories.keys()).collect();
+    let lists = ListKind::ALL.map(|kind| (kind, items(&before.catalog, kind), items(&now.catalog, kind)));
+    let nothing = Items::new();
     for name in names {
-        for kind in ListKind::ALL {
-            let change = items(&before.catalog, &now.catalog, name, kind);
-            all.extend(change.map(|what| (Some(name.clone()), what)));
+        for (kind, before, now) in &lists {
+            let [before, now] = [before, now].map(|all| all.get(name).unwrap_or(&nothing));
+            all.extend(difference(*kind, before, now).map(|what| (Some(name.clone()), what)));
         }
     }
     all
@@ -98,28 +101,34 @@ fn state(presence: &Presence) -> &'static str {
     }
 }
 
+/// The items of one upstream: published names, and the hash of each.
+type Items<'c> = BTreeMap<&'c str, u64>;
+
+/// The items of one kind, by upstream.
+fn items(catalog: &Catalog, kind: ListKind) -> BTreeMap<&UpstreamName, Items<'_>> {
+    let mut all: BTreeMap<&UpstreamName, Items<'_>> = BTreeMap::new();
+    for item in catalog.list(kind) {
+        all.entry(&item.upstream).or_default().insert(&item.name, item.hash);
+    }
+    all
+}
+
 /// How the items of one upstream differ.
-fn items(before: &Catalog, now: &Catalog, upstream: &UpstreamName, kind: ListKind) -> Option<String> {
-    let of = |catalog: &Catalog| -> BTreeSet<(String, u64)> {
-        let own = catalog.list(kind).iter().filter(|item| item.upstream == *upstream);
-        own.map(|item| (item.name.clone(), item.hash)).collect()
-    };
-    let (before, now) = (of(before), of(now));
-    let names = |items: &BTreeSet<(String, u64)>| -> BTreeSet<String> {
-        items.iter().map(|(name, _)| name.clone()).collect()
-    };
-    let (old, new) = (names(&before), names(&now));
-    let added: BTreeSet<String> = new.difference(&old).cloned().collect();
-    let gone: BTreeSet<String> = old.difference(&new).cloned().collect();
-    let other: BTreeSet<String> =
-        now.difference(&before).map(|(name, _)| name.clone()).filter(|name| old.contains(name)).collect();
+fn difference(kind: ListKind, before: &Items<'_>, now: &Items<'_>) -> Option<String> {
+    let added = names(now, |name, _| !before.contains_key(name));
+    let gone = names(before, |name, _| !now.contains_key(name));
+    let other = names(now, |name, hash| before.get(name).is_some_and(|old| *old != hash));
     let parts = [("added", added), ("removed", gone), ("changed", other)];
     let parts: Vec<String> = parts.iter().filter_map(|(word, names)| part(kind, word, names)).collect();
     (!parts.is_empty()).then(|| format!("{}: {}", kind.member(), parts.join("; ")))
 }
 
+fn names<'c>(all: &Items<'c>, fits: impl Fn(&str, u64) -> bool) -> Vec<&'c str> {
+    all.iter().filter(|(name, hash)| fits(name, **hash)).map(|(name, _)| *name).collect()
+}
+
 /// Names of tools and prompts; URIs are only counted, since a query may be a secret.
-fn part(kind: ListKind, word: &str, names: &BTreeSet<String>) -> Option<String> {
+fn part(kind: ListKind, word: &str, names: &[&str]) -> Option<String> {
     match kind {
         ListKind::Resources | ListKind::Templates => {
             return (!names.is_empty()).then(|| format!("{} {word}", names.len()));
