@@ -16,6 +16,8 @@
 mod gateway;
 #[path = "support/http.rs"]
 mod http;
+#[path = "support/number.rs"]
+mod number;
 
 use std::io::{BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -23,6 +25,7 @@ use std::time::{Duration, Instant};
 
 use gateway::Weir;
 use http::{between, read_body, read_head};
+use number::{count, setting};
 
 const MODERN: &str = "2026-07-28";
 
@@ -53,10 +56,6 @@ fn main() {
     }
 }
 
-fn setting(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
-}
-
 struct Load {
     bytes: usize,
     calls: usize,
@@ -81,15 +80,11 @@ fn rounds_of(rounds: usize, upstream: &str, weir: &Weir, load: &Load) -> Best {
         best.p50_direct = best.p50_direct.min(p50);
         let before = weir.cpu();
         let (wall, p50) = drive(&weir.address, "up__big", load);
-        best.cpu = best.cpu.min((weir.cpu() - before) * 1e6 / count(load));
+        best.cpu = best.cpu.min((weir.cpu() - before) * 1e6 / count(load.calls));
         best.through = best.through.min(wall);
         best.p50_through = best.p50_through.min(p50);
     }
     best
-}
-
-fn count(load: &Load) -> f64 {
-    f64::from(u32::try_from(load.calls).expect("a small number"))
 }
 
 /// Sends the calls over keep-alive connections; wall time per call and the median latency, in microseconds.
@@ -119,7 +114,7 @@ fn drive(address: &str, tool: &str, load: &Load) -> (f64, f64) {
         threads.into_iter().flat_map(|thread| thread.join().expect("a client")).collect();
     times.sort();
     let median = times.get(times.len() / 2).copied().unwrap_or_default();
-    (began.elapsed().as_secs_f64() * 1e6 / count(load), median.as_secs_f64() * 1e6)
+    (began.elapsed().as_secs_f64() * 1e6 / count(load.calls), median.as_secs_f64() * 1e6)
 }
 
 fn call(tool: &str, bytes: usize) -> String {

@@ -16,6 +16,8 @@
 mod gateway;
 #[path = "support/http.rs"]
 mod http;
+#[path = "support/number.rs"]
+mod number;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -25,6 +27,7 @@ use std::time::{Duration, Instant};
 
 use gateway::Weir;
 use http::{between, read_body, read_head};
+use number::{count, setting};
 
 const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
@@ -62,14 +65,6 @@ fn main() {
             WINDOW + PROMISED,
         );
     }
-}
-
-fn count(number: usize) -> f64 {
-    f64::from(u32::try_from(number).expect("a small number"))
-}
-
-fn setting(name: &str, default: usize) -> usize {
-    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 /// Makes changes one after the other; the sorted times in milliseconds after which each client had heard of each.

@@ -91,16 +91,23 @@ impl Shared {
         self.relay.seat(Arc::clone(&request.snapshot), Arc::clone(&request.route), &request.principal)
     }
 
+    /// Where a principal stands at this moment, who came in on a route.
+    fn seat_now(&self, route: &Arc<Route>, principal: &Principal) -> Seat {
+        let snapshot = self.hub.snapshot();
+        let route = Arc::clone(snapshot.config.now(route));
+        self.relay.seat(snapshot, route, principal)
+    }
+
     /// A principal as it is now on a route: `None` where the route or what the principal rests on is there no more.
     fn again(&self, principal: &Principal, route: &Route) -> Option<Principal> {
         let snapshot = self.hub.snapshot();
-        let now = snapshot.config.route(&route.name)?;
+        let opened_on = route;
+        let route = snapshot.config.route(&route.name)?;
         // A token that was made for another audience would not come in any more.
-        let is_for_another = now.policy.audiences != route.policy.audiences;
+        let is_for_another = route.policy.audiences != opened_on.policy.audiences;
         if is_for_another && matches!(principal.voucher, Voucher::Issued { .. }) {
             return None;
         }
-        let route = now;
         self.authenticators.of(&snapshot.config).again(principal, route, Timestamp::now())
     }
 

@@ -72,9 +72,9 @@ pub enum Voucher {
     Issued {
         /// What it grants.
         grant: Arc<Grant>,
-        /// A number that stands for how tokens of its issuer are verified and read: another one, and it may not be
-        /// accepted, or grant the same, any more.
-        terms: u64,
+        /// Stand for how tokens of its issuer are verified and read: where they are others, it may not be accepted, or
+        /// grant the same, any more.
+        terms: [u8; 32],
     },
 }
 
@@ -142,13 +142,13 @@ impl Principal {
             subject,
             rights: Rights::Granted(Arc::clone(&grant)),
             until,
-            voucher: Voucher::Issued { grant, terms: 0 },
+            voucher: Voucher::Issued { grant, terms: [0; 32] },
         }
     }
 
     /// The same, where its token was verified under these terms.
     #[must_use]
-    pub fn under(mut self, now: u64) -> Self {
+    pub fn under(mut self, now: [u8; 32]) -> Self {
         if let Voucher::Issued { terms, .. } = &mut self.voucher {
             *terms = now;
         }

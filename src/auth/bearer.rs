@@ -2,9 +2,9 @@
 
 use http::{HeaderMap, header};
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
+use super::sha256;
 use crate::config::Token;
 use crate::principal::{Principal, Voucher};
 
@@ -48,8 +48,7 @@ fn is_token(text: &str) -> bool {
 /// Whether a request presents the token with this SHA-256, compared in constant time.
 pub(super) fn presents(headers: &HeaderMap, hash: &[u8; 32]) -> bool {
     let Presented::Token(token) = presented(headers) else { return false };
-    let own: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-    own.ct_eq(hash).into()
+    sha256(token).ct_eq(hash).into()
 }
 
 /// The configured tokens.
@@ -85,7 +84,7 @@ impl Tokens {
 
     /// The principal of a token that is good now. All entries are compared, each in constant time.
     pub(super) fn find(&self, token: &str, now: Timestamp) -> Option<Principal> {
-        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let hash = sha256(token);
         let mut found = None;
         for entry in &self.0 {
             let equal = bool::from(entry.hash.ct_eq(&hash));

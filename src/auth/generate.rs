@@ -7,8 +7,8 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sha2::{Digest as _, Sha256};
 
+use super::sha256;
 use crate::config::Token;
 use crate::principal::{GENERATED, Principal, Scope};
 
@@ -80,7 +80,7 @@ fn mistrusted(file: &Metadata) -> Option<&'static str> {
 
 fn of(token: &str) -> Token {
     Token {
-        hash: Sha256::digest(token.as_bytes()).into(),
+        hash: sha256(token),
         principal: Principal::fixed(GENERATED, [Scope::new("mcp:admin")].into(), [].into()),
         not_after: None,
     }

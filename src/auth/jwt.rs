@@ -15,10 +15,10 @@ use dashmap::DashMap;
 use jiff::Timestamp;
 use jsonwebtoken::crypto::verify;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tokio::time::Instant;
 
 use super::keys::{KeySet, Keys};
+use super::sha256;
 use crate::config::{Algorithm, Issuer};
 use crate::jsonrpc::Object;
 use crate::principal::{Grant, Principal, Scope, Subject};
@@ -133,7 +133,7 @@ impl Jwts {
         audiences: &[String],
         now: Timestamp,
     ) -> Result<Principal, Reject> {
-        let hash: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let hash = sha256(token);
         let verified = match self.recalled(&hash) {
             Some(verified) => verified,
             None => {

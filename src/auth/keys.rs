@@ -10,11 +10,11 @@ use std::time::Duration;
 use jsonwebtoken::DecodingKey;
 use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, PublicKeyUse};
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::fetch::{Fetcher, Trouble};
+use super::sha256;
 use crate::config::{Algorithm, Issuer, KeySource};
 use crate::jsonrpc::Object;
 
@@ -128,8 +128,8 @@ struct Extra {
 /// The keys of one issuer, as they are now.
 pub(super) struct Keys {
     pub(super) issuer: Arc<Issuer>,
-    /// Stands for everything that the configuration says of the issuer.
-    pub(super) terms: u64,
+    /// Stands for everything that the configuration says of the issuer: equal where that is.
+    pub(super) terms: [u8; 32],
     set: watch::Sender<Arc<KeySet>>,
     /// When keys last came.
     confirmed: Mutex<Option<Instant>>,
@@ -149,7 +149,7 @@ impl Keys {
     /// The keys of an issuer, with those that are known `before` the first fetch.
     pub(super) fn new(issuer: Arc<Issuer>, before: Option<&Arc<Self>>) -> Arc<Self> {
         let confirmed = before.and_then(|before| *before.confirmed());
-        let terms = terms(&issuer);
+        let terms = sha256(&format!("{issuer:?}"));
         Arc::new(Self {
             issuer,
             terms,
@@ -271,12 +271,6 @@ impl Drop for Ended<'_> {
         self.0.extra().is_running = false;
         self.0.fetches.send_modify(|count| *count += 1);
     }
-}
-
-/// A number for all that the configuration says of an issuer, equal where that is.
-fn terms(issuer: &Issuer) -> u64 {
-    let digest = Sha256::digest(format!("{issuer:?}"));
-    digest.iter().take(8).fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
 }
 
 /// The usable keys of a set (RFC 7517, section 5).

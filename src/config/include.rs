@@ -7,10 +7,10 @@ use serde::Deserialize;
 use super::check::unsupported;
 use super::file::{At, Entries, Field, Upstream};
 use super::problem::Findings;
+use super::read::LIMIT;
 use super::tree::{self, Source, quoted};
 
-/// Most bytes of an included file, and most files.
-const LIMIT: u64 = 4 * 1024 * 1024;
+/// Most included files.
 const MOST: usize = 1000;
 
 /// What stands in an included file.

@@ -79,6 +79,12 @@ impl Config {
     pub fn route(&self, name: &RouteName) -> Option<&Arc<Route>> {
         self.routes.iter().find(|route| route.name == *name)
     }
+
+    /// A route as it is here. One that was taken away stays what it was, until what stands on it ends.
+    #[must_use]
+    pub fn now<'r>(&'r self, route: &'r Arc<Route>) -> &'r Arc<Route> {
+        self.route(&route.name).unwrap_or(route)
+    }
 }
 
 impl Listen {

@@ -17,7 +17,7 @@ use super::tree::{self, Source};
 use crate::names::Characters;
 
 /// Most bytes of a configuration file.
-const LIMIT: u64 = 4 * 1024 * 1024;
+pub(super) const LIMIT: u64 = 4 * 1024 * 1024;
 
 /// The shipped example, which is also the demonstration.
 const SHIPPED: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/routes.yaml"));

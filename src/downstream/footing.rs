@@ -30,14 +30,15 @@ impl Footing {
 
     /// Where the stream stands at a moment, and with which principal.
     pub(super) fn seat(&self) -> (Seat, Principal) {
-        seat(&self.shared, &self.route, self.principal.borrow().clone())
+        let principal = self.principal.borrow().clone();
+        (self.shared.seat_now(&self.route, &principal), principal)
     }
 
     /// As [`Footing::seat`], for who looks from elsewhere.
     pub(super) fn seats(&self) -> impl Fn() -> Seat + Send + Sync + Clone + 'static + use<> {
         let (shared, route, principal) =
             (Arc::clone(&self.shared), Arc::clone(&self.route), self.principal.subscribe());
-        move || seat(&shared, &route, principal.borrow().clone()).0
+        move || shared.seat_now(&route, &principal.borrow())
     }
 
     /// Waits until another configuration gives its principal other rights, perhaps. `None`: the stream must end, with
@@ -64,10 +65,4 @@ impl Footing {
     pub(super) async fn over(&mut self) {
         while self.turned().await.is_some() {}
     }
-}
-
-fn seat(shared: &Shared, route: &Arc<Route>, principal: Principal) -> (Seat, Principal) {
-    let snapshot = shared.hub.snapshot();
-    let route = Arc::clone(snapshot.config.route(&route.name).unwrap_or(route));
-    (shared.relay.seat(snapshot, route, &principal), principal)
 }

@@ -87,8 +87,7 @@ impl Hub {
 
     fn show(&self, subscriber: &Subscriber) -> bool {
         let snapshot = self.snapshot();
-        // The route of this name as it is now. One that was taken away keeps what it was until its streams end.
-        let route = snapshot.config.route(&subscriber.route.name).unwrap_or(&subscriber.route);
+        let route = snapshot.config.now(&subscriber.route);
         let view = self.views.of(&snapshot, route, &subscriber.rights());
         subscriber.show(view.hashes)
     }

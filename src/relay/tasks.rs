@@ -67,7 +67,7 @@ fn permitted(seat: &Seat, upstream: &UpstreamName, tool: &str) -> Result<(), Fai
 
 /// Of these tasks those whose tools may still be called.
 pub(super) fn permitted_of(seat: &Seat, known: Vec<Known>) -> Vec<Known> {
-    known.into_iter().filter(|task| permitted(seat, &task.upstream, &task.tool).is_ok()).collect()
+    known.into_iter().filter(|task| task.may_be_heard_of(seat)).collect()
 }
 
 impl Known {

@@ -92,6 +92,14 @@ impl Link {
         }
     }
 
+    /// What calls and keeper share; a demonstration needs neither.
+    fn shared(&self) -> Option<&Arc<Shared>> {
+        match &self.kind {
+            Kind::Remote(shared, ..) => Some(shared),
+            Kind::Builtin(..) => None,
+        }
+    }
+
     /// Sends a call to the upstream. Dropping the reply cancels it.
     #[must_use]
     pub fn call(&self, call: Call) -> Reply {
@@ -111,77 +119,56 @@ impl Link {
     }
 
     pub(super) fn watch(&self, uri: &str, caller: &Caller) -> Option<Watching> {
-        match &self.kind {
-            Kind::Remote(shared, ..) => shared.watch(uri, caller),
-            // A note never changes: it comes and goes, which is a change of the list.
-            Kind::Builtin(..) => None,
-        }
+        // A note of the demonstration never changes: it comes and goes, which is a change of the list.
+        self.shared()?.watch(uri, caller)
     }
 
     pub(super) fn stand(&self, caller: &Caller, to: &mpsc::Sender<Said>) -> Option<Want> {
-        match &self.kind {
-            Kind::Remote(shared, ..) => shared.stand(caller, to),
-            Kind::Builtin(..) => None,
-        }
+        self.shared()?.stand(caller, to)
     }
 
     pub(super) fn follow(&self, ids: &[String]) -> Option<TaskNews> {
-        match &self.kind {
-            Kind::Remote(shared, ..) => shared.follow(ids),
-            Kind::Builtin(..) => None,
-        }
+        self.shared()?.follow(ids)
     }
 
     pub(super) fn roots_changed(&self, session: SessionKey) {
-        if let Kind::Remote(shared, ..) = &self.kind {
+        if let Some(shared) = self.shared() {
             shared.roots_changed(session);
         }
     }
 
     pub(super) fn end_session(&self, session: SessionKey) {
-        if let Kind::Remote(shared, ..) = &self.kind {
+        if let Some(shared) = self.shared() {
             shared.end_session(session);
         }
     }
 
     /// Who runs and who waits, for the link that takes its place.
     pub(super) fn gate(&self) -> Option<Arc<Gate>> {
-        match &self.kind {
-            Kind::Remote(shared, ..) => Some(Arc::clone(&shared.gate)),
-            Kind::Builtin(..) => None,
-        }
+        self.shared().map(|shared| Arc::clone(&shared.gate))
     }
 
     /// Who is spoken to, for the link that takes its place.
     pub(super) fn peer(&self) -> Option<Peer> {
-        match &self.kind {
-            Kind::Remote(shared, ..) => shared.peer_or_earlier(),
-            Kind::Builtin(..) => None,
-        }
+        self.shared()?.peer_or_earlier()
     }
 
     /// It counts as one that runs a call, as long as this is held: between the attempts of one, for example.
     #[must_use]
     pub fn held(&self) -> Option<TaskTrackerToken> {
-        match &self.kind {
-            Kind::Remote(shared, ..) => Some(shared.calls.token()),
-            Kind::Builtin(..) => None,
-        }
+        self.shared().map(|shared| shared.calls.token())
     }
 
     /// Ends the calls that run.
     pub(super) fn cut(&self) {
-        if let Kind::Remote(shared, ..) = &self.kind {
+        if let Some(shared) = self.shared() {
             shared.cut.cancel();
         }
     }
 
     /// Whether the upstream was reached once, or could not be.
     pub(super) fn is_tried(&self) -> bool {
-        match &self.kind {
-            Kind::Remote(shared, ..) => shared.has_been_tried().now_or_never().is_some(),
-            Kind::Builtin(..) => true,
-        }
+        self.has_been_tried().now_or_never().is_some()
     }
 
     /// Another credential from the next request on. The upstream is looked at again: it may offer something else now.
@@ -194,14 +181,14 @@ impl Link {
 
     /// Waits until nobody waits for it to be reached: it was, or could not be, or there is no call.
     pub(super) async fn has_been_tried(&self) {
-        if let Kind::Remote(shared, ..) = &self.kind {
+        if let Some(shared) = self.shared() {
             shared.has_been_tried().await;
         }
     }
 
     /// Waits until its calls have ended. To be asked once nobody begins one any more.
     pub(super) async fn finished(&self) {
-        if let Kind::Remote(shared, ..) = &self.kind {
+        if let Some(shared) = self.shared() {
             shared.calls.close();
             shared.calls.wait().await;
         }

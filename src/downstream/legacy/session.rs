@@ -164,9 +164,7 @@ impl Session {
     /// Where its client stands now: with the catalog of this moment, and the rights of its latest credential.
     pub(super) fn seat(&self, shared: &Shared, route: &Arc<Route>) -> (Seat, Principal) {
         let principal = Principal { rights: self.rights.borrow().clone(), ..self.principal.clone() };
-        let snapshot = shared.hub.snapshot();
-        let route = Arc::clone(snapshot.config.route(&route.name).unwrap_or(route));
-        (shared.relay.seat(snapshot, route, &principal), principal)
+        (shared.seat_now(route, &principal), principal)
     }
 
     /// The client has finished the handshake.

@@ -75,19 +75,21 @@ impl Process {
         else {
             return Err(std::io::Error::other("a pipe is missing"));
         };
-        let name_of_log = upstream.name.clone();
         let (name, stop) = (upstream.name.clone(), process.desk.stop.clone());
+        let (name_of_log, secrets) = (name.clone(), secrets(command));
         tasks.spawn_until_cancelled(
             "write to a child",
             write(stdin, queue, (Arc::clone(&process.desk), stop)),
         );
-        let reading =
-            read(stdout, (Arc::clone(&process), secrets(command)), (name.clone(), upstream.limits.answer));
+        let reading = read(
+            stdout,
+            (Arc::clone(&process), Arc::clone(&secrets)),
+            (name.clone(), upstream.limits.answer),
+        );
         let gone = process.gone.clone();
         tasks.spawn_until_cancelled("read from a child", async move {
             gone.run_until_cancelled(Box::pin(reading)).await;
         });
-        let secrets = secrets(command);
         let gone = process.gone.clone();
         tasks.spawn_until_cancelled("errors of a child", async move {
             // Somebody whom it started may hold the pipe open after its end.
@@ -229,7 +231,7 @@ async fn write(
 
 async fn read(
     mut stdout: ChildStdout,
-    (process, secrets): (Arc<Process>, Vec<String>),
+    (process, secrets): (Arc<Process>, Arc<[String]>),
     (upstream, largest): (UpstreamName, usize),
 ) {
     let mut lines = LineDecoder::new(largest);
@@ -294,7 +296,7 @@ fn shown(line: &[u8], secrets: &[String]) -> String {
 }
 
 /// What of its configuration a child must not say in a log. Short values are found in innocent words.
-fn secrets(command: &ChildCommand) -> Vec<String> {
+fn secrets(command: &ChildCommand) -> Arc<[String]> {
     let values = command.environment.iter().map(|(_, value)| value.expose_secret().to_owned());
     values.filter(|value| value.len() >= SHORTEST_SECRET).collect()
 }
