@@ -27,7 +27,7 @@ use crate::seal::Keyring;
 use crate::server::{BindError, ConnectionLimits, Gate, Running, accept, admin_service, bind, mcp_service};
 use crate::source::{self, FileSource, Loading, Read, Reload};
 use crate::task::TaskGroup;
-use crate::telemetry::{AuditLog, LogLevel, Registry};
+use crate::telemetry::{AuditLog, LogLevel, Registry, watch_clock};
 use crate::upstream::{Set, StartError};
 use crate::view::Views;
 use crate::{downstream, notify, relay, upstream};
@@ -93,6 +93,7 @@ impl Core {
         let (keeper, snapshots) = Keeper::new(upstreams.material());
         let views = Arc::new(Views::default());
         let keyring = Arc::new(Keyring::random());
+        tasks.spawn_until_cancelled("clock", watch_clock());
         let metrics = relay::Metrics::register(registry.plain());
         let settings = config.telemetry.audit.as_ref();
         let audit = settings.map(|audit| AuditLog::start(audit, registry.plain()));

@@ -4,10 +4,12 @@
 //! Logs go to standard error: standard output belongs to results.
 
 mod audit;
+mod clock;
 mod registry;
 mod tracing;
 
 pub use self::audit::{AuditLine, AuditLog, AuditPrincipal, Slot, Unwritable};
+pub use self::clock::watch_clock;
 pub use self::registry::Registry;
 pub use self::tracing::{LogLevel, init_tracing};
 

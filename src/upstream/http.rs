@@ -37,9 +37,13 @@ const MOST_REDIRECTS: usize = 3;
 /// Servers of Node and of uvicorn close a connection that was idle for 5 s. Weir lets go first, so that no call is
 /// written into a connection that is just being closed, which would end in "outcome unknown".
 const IDLE_CONNECTION: Duration = Duration::from_secs(4);
-/// Finds out that the host behind a quiet standing stream is gone.
-const KEEPALIVE: Duration = Duration::from_secs(30);
-const KEEPALIVE_ANSWER: Duration = Duration::from_secs(10);
+/// Finds out within half a minute that the host behind a quiet standing stream is gone.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const KEEPALIVE_ANSWER: Duration = Duration::from_secs(5);
+/// Probes without an answer, and bytes that nobody acknowledges, end a connection: it leads to where nobody is any more.
+const KEEPALIVE_PROBES: u32 = 3;
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 /// What may be on its way and unread over HTTP/2, in bytes: of one answer, and of all on a connection.
 const STREAM_WINDOW: u32 = 1024 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024 * 1024;
@@ -120,8 +124,11 @@ impl Http {
             .connect_timeout(upstream.timeout.connect)
             .pool_idle_timeout(IDLE_CONNECTION)
             .tcp_keepalive(KEEPALIVE)
-            .build()
-            .map_err(BuildError::Client)?;
+            .tcp_keepalive_interval(KEEPALIVE_ANSWER)
+            .tcp_keepalive_retries(KEEPALIVE_PROBES);
+        #[cfg(target_os = "linux")]
+        let client = client.tcp_user_timeout(UNACKNOWLEDGED);
+        let client = client.build().map_err(BuildError::Client)?;
         Ok(Self {
             client,
             addresses: Addresses::new(upstream.name.clone(), urls),

@@ -1,6 +1,7 @@
 //! Access: who somebody is, what they may see and do, and that every way of asking gets the same answer.
 
 mod audit;
+mod clock;
 mod entrance;
 mod hidden;
 mod jwt;

@@ -29,6 +29,7 @@ pub(crate) struct Proxy {
     address: Option<String>,
     admin: Option<String>,
     descriptors: Option<usize>,
+    environment: Vec<(&'static str, String)>,
 }
 
 impl Proxy {
@@ -112,6 +113,12 @@ impl Proxy {
         self
     }
 
+    /// A variable of its environment.
+    pub(crate) fn environment(mut self, name: &'static str, value: &str) -> Self {
+        self.environment.push((name, value.to_owned()));
+        self
+    }
+
     /// The configuration as text.
     pub(crate) fn text(&self) -> String {
         let mut listen = self.listen.clone();
@@ -141,10 +148,11 @@ impl Proxy {
         std::fs::write(&file, self.text()).expect("a temporary file");
         let mut command = serve(self.address.as_deref(), Some(&file));
         command.args(["--admin", self.admin.as_deref().unwrap_or("127.0.0.1:0")]);
-        let command = match self.descriptors {
+        let mut command = match self.descriptors {
             Some(most) => limited(&command, most),
             None => command,
         };
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         Weir::start(command, folder)
     }
 
