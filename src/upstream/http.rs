@@ -1,4 +1,4 @@
-//! HTTP towards one upstream: the only place that knows reqwest.
+//! HTTP towards one upstream: the only place that knows its clients. Where there is no TLS that is `plain`, else reqwest.
 //!
 //! A request is built from nothing: the head that the caller of [`Http`] gives, the operator's credential, and what
 //! HTTP itself needs. No header of a client gets here except those of `forward_headers`, which a call carries. No proxy
@@ -9,6 +9,7 @@
 mod addresses;
 mod answered;
 mod gunzip;
+mod plain;
 
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
@@ -16,17 +17,22 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue};
-use reqwest::{Method, Request, Response, Url};
+use reqwest::{Method, Request, Url};
+use url::Position;
 
 use super::credential;
 use super::fault::Fault;
 use crate::config::{Credential, Upstream};
 use crate::exchange::Reason;
 use crate::protocol::{Method as Asked, headers};
+use crate::task::TaskGroup;
 
 use addresses::{Addresses, Outcome};
+use answered::Received;
 pub(super) use answered::{Answered, Body, Form};
+use plain::Plain;
 
 /// Both media types on every POST, whatever the client wants (2025-11-25 and 2026-07-28, transports).
 const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
@@ -64,7 +70,10 @@ pub(super) enum BuildError {
 
 /// The connections to one upstream.
 pub(super) struct Http {
+    /// For addresses with TLS, where HTTP/2 may be spoken.
     client: reqwest::Client,
+    /// By the number of an address, for those without.
+    plain: Vec<Option<Plain>>,
     addresses: Addresses,
     credential: RwLock<HeaderMap>,
     largest: usize,
@@ -105,9 +114,14 @@ impl From<HeaderMap> for Destination {
 
 impl Http {
     /// Prepares the way to a server at these endpoints. Does not connect.
-    pub(super) fn new(endpoints: &[http::Uri], upstream: &Upstream) -> Result<Self, BuildError> {
+    pub(super) fn new(
+        endpoints: &[http::Uri],
+        upstream: &Upstream,
+        tasks: &TaskGroup,
+    ) -> Result<Self, BuildError> {
         let url = |endpoint: &http::Uri| Url::parse(&endpoint.to_string()).map_err(|_url| BuildError::Url);
-        let urls = endpoints.iter().map(url).collect::<Result<_, _>>()?;
+        let urls: Vec<Url> = endpoints.iter().map(url).collect::<Result<_, _>>()?;
+        let plain = urls.iter().map(|url| Plain::new(url, upstream.timeout.connect, tasks)).collect();
         let credential = RwLock::new(headers_of(&upstream.credential)?);
         let client = reqwest::Client::builder()
             .user_agent(concat!("weir/", env!("CARGO_PKG_VERSION")))
@@ -131,6 +145,7 @@ impl Http {
         let client = client.build().map_err(BuildError::Client)?;
         Ok(Self {
             client,
+            plain,
             addresses: Addresses::new(upstream.name.clone(), urls),
             credential,
             largest: upstream.limits.answer,
@@ -185,16 +200,16 @@ impl Http {
         let url = url.unwrap_or_else(|| address.url.clone());
         let in_flight = (!is_standing(&method, &head)).then(|| address.enter());
         let waiting = self.addresses.wait(number, self.patience);
-        let sent = self.execute(&method, (url, &head), body).await;
+        let sent = Box::pin(self.execute((number, &method), (url, &head), body)).await;
         waiting.over(outcome(&sent));
-        let response = match sent {
-            Ok(response) => response,
+        let received = match sent {
+            Ok(received) => received,
             Err(fault) if fault.reason == Reason::Unreachable && self.addresses.over(&head) => {
                 return Ok(Answered::nobody(404));
             }
             Err(fault) => return Err(fault),
         };
-        let answered = Answered::new(response, self.largest).counted(number, in_flight);
+        let answered = Answered::new(received, self.largest).counted(number, in_flight);
         match &answered.session {
             Some(session) if answered.is_success() && opens_session(&head) => {
                 self.addresses.opened(session, number)
@@ -209,24 +224,41 @@ impl Http {
 
     async fn execute(
         &self,
-        method: &Method,
+        (number, method): (usize, &Method),
         (mut url, head): (Url, &HeaderMap),
         body: Bytes,
-    ) -> Result<Response, Fault> {
+    ) -> Result<Received, Fault> {
         let mut hops = 0;
         loop {
-            let mut request = Request::new(method.clone(), url);
-            *request.headers_mut() = head.clone();
-            if *method == Method::POST {
-                *request.body_mut() = Some(body.clone().into());
-            }
-            let response = self.client.execute(request).await.map_err(|error| fault(&error))?;
-            match redirected(&response) {
+            let received = match self.plain.get(number).and_then(Option::as_ref) {
+                Some(plain) => {
+                    let target = url[Position::BeforePath..Position::AfterQuery].parse();
+                    let target: PathAndQuery = target.map_err(|_why| Fault::unsent(Reason::NotMcp))?;
+                    plain.send((method, target), head.clone(), body.clone()).await?.into()
+                }
+                None => self.secured(method, &url, head, &body).await?,
+            };
+            match redirected(&url, &received) {
                 Some(next) if hops < MOST_REDIRECTS => url = next,
-                _ => return Ok(response),
+                _ => return Ok(received),
             }
             hops += 1;
         }
+    }
+
+    async fn secured(
+        &self,
+        method: &Method,
+        url: &Url,
+        head: &HeaderMap,
+        body: &Bytes,
+    ) -> Result<Received, Fault> {
+        let mut request = Request::new(method.clone(), url.clone());
+        *request.headers_mut() = head.clone();
+        if *method == Method::POST {
+            *request.body_mut() = Some(body.clone().into());
+        }
+        self.client.execute(request).await.map(Received::from).map_err(|error| fault(&error))
     }
 }
 
@@ -242,9 +274,9 @@ fn is_standing(method: &Method, head: &HeaderMap) -> bool {
 }
 
 /// What a request says of the address that it went to.
-fn outcome(sent: &Result<Response, Fault>) -> Outcome {
+fn outcome(sent: &Result<Received, Fault>) -> Outcome {
     match sent {
-        Ok(response) if matches!(response.status().as_u16(), 502..=504) => Outcome::Failed,
+        Ok(received) if matches!(received.status.as_u16(), 502..=504) => Outcome::Failed,
         Ok(_) => Outcome::Answered,
         Err(fault) if fault.reason == Reason::Unreachable => Outcome::Unreachable,
         Err(_) => Outcome::Failed,
@@ -252,13 +284,13 @@ fn outcome(sent: &Result<Response, Fault>) -> Outcome {
 }
 
 /// Where a redirect leads that may be followed with method, body and credential: nowhere but to the same origin.
-fn redirected(response: &Response) -> Option<Url> {
-    if !matches!(response.status().as_u16(), 307 | 308) {
+fn redirected(asked: &Url, received: &Received) -> Option<Url> {
+    if !matches!(received.status.as_u16(), 307 | 308) {
         return None;
     }
-    let location = response.headers().get(LOCATION)?.to_str().ok()?;
-    let next = response.url().join(location).ok()?;
-    (next.origin() == response.url().origin()).then_some(next)
+    let location = received.headers.get(LOCATION)?.to_str().ok()?;
+    let next = asked.join(location).ok()?;
+    (next.origin() == asked.origin()).then_some(next)
 }
 
 /// The headers of a credential.
@@ -271,7 +303,7 @@ pub(super) fn headers_of(credential: &Credential) -> Result<HeaderMap, BuildErro
 
 /// What an error of the client means. The error itself may name an address, so it is logged without one.
 fn fault(error: &reqwest::Error) -> Fault {
-    let fault = if error.is_connect() {
+    logged(if error.is_connect() {
         Fault::unsent(Reason::Unreachable)
     } else if error.is_builder() {
         Fault::unsent(Reason::NotMcp)
@@ -279,7 +311,10 @@ fn fault(error: &reqwest::Error) -> Fault {
         Fault::sent(Reason::TimedOut)
     } else {
         Fault::sent(Reason::Ended)
-    };
+    })
+}
+
+fn logged(fault: Fault) -> Fault {
     tracing::debug!(fault = %fault, "a request to an upstream failed");
     fault
 }

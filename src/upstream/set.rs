@@ -96,7 +96,7 @@ impl Set {
     /// [`StartError`], as for [`Set::start`].
     pub fn prepare(&self, config: &Arc<Config>) -> Result<Next, StartError> {
         let links = self.links();
-        let of = |upstream: &Arc<Upstream>| prepared(upstream, links.kept.get(&upstream.name));
+        let of = |upstream: &Arc<Upstream>| prepared(upstream, links.kept.get(&upstream.name), &self.tasks);
         let prepared = config.upstreams.iter().map(of).collect::<Result<Vec<Prepared>, StartError>>()?;
         Ok(Next { config: Arc::clone(config), prepared })
     }

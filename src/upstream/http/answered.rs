@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::HeaderValue;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use reqwest::Response;
+use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::addresses::InFlight;
 use super::gunzip::Gunzip;
+use super::plain::Flow;
 use crate::exchange::Reason;
 use crate::protocol::headers;
 use crate::upstream::fault::Fault;
@@ -50,10 +50,50 @@ pub(in crate::upstream) struct Answered {
     pub(in crate::upstream) is_unsent: bool,
 }
 
+/// A head, and where its body comes from.
+#[derive(Debug)]
+pub(super) struct Received {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    Plain(Flow),
+    Client(Box<reqwest::Response>),
+    /// There is no body.
+    Nothing,
+}
+
+impl From<http::Response<Flow>> for Received {
+    fn from(response: http::Response<Flow>) -> Self {
+        let (head, flow) = response.into_parts();
+        Self { status: head.status, headers: head.headers, source: Source::Plain(flow) }
+    }
+}
+
+impl From<reqwest::Response> for Received {
+    fn from(mut response: reqwest::Response) -> Self {
+        let headers = std::mem::take(response.headers_mut());
+        Self { status: response.status(), headers, source: Source::Client(Box::new(response)) }
+    }
+}
+
+impl Source {
+    async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        match self {
+            Self::Plain(flow) => flow.chunk().await,
+            Self::Client(response) => response.chunk().await.map_err(|error| super::fault(&error)),
+            Self::Nothing => Ok(None),
+        }
+    }
+}
+
 /// A body being read, unpacked where needed, each chunk within the upstream's limit.
 #[derive(Debug)]
 pub(in crate::upstream) struct Body {
-    response: Response,
+    source: Source,
     packing: Packing,
     largest: usize,
     /// Counts as long as the body is there.
@@ -68,8 +108,8 @@ enum Packing {
 }
 
 impl Answered {
-    pub(super) fn new(response: Response, largest: usize) -> Self {
-        let text = |name| response.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+    pub(super) fn new(received: Received, largest: usize) -> Self {
+        let text = |name| received.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
         let media = text(CONTENT_TYPE).and_then(|value| value.split(';').next()).unwrap_or_default().trim();
         let form = if media.eq_ignore_ascii_case("application/json") {
             Form::Json
@@ -85,10 +125,10 @@ impl Answered {
             _ => Packing::Unknown,
         };
         Self {
-            status: response.status().as_u16(),
+            status: received.status.as_u16(),
             form,
-            session: response.headers().get(headers::SESSION_ID).cloned(),
-            body: Body { response, packing, largest, _in_flight: None },
+            session: received.headers.get(headers::SESSION_ID).cloned(),
+            body: Body { source: received.source, packing, largest, _in_flight: None },
             lines: None,
             from: 0,
             is_unsent: false,
@@ -109,9 +149,9 @@ impl Answered {
 
     /// An answer of a child, which has no body.
     pub(in crate::upstream) fn of_child(status: u16, lines: Option<Lines>) -> Self {
-        let empty = Self::new(Response::from(http::Response::new("")), 0);
+        let body = Body { source: Source::Nothing, packing: Packing::Plain, largest: 0, _in_flight: None };
         let form = if lines.is_some() { Form::Lines } else { Form::Other };
-        Self { status, form, lines, ..empty }
+        Self { status, form, session: None, body, lines, from: 0, is_unsent: false }
     }
 
     /// Whether the status is a success.
@@ -128,7 +168,7 @@ impl Body {
 
     /// The next bytes; `None` at the end.
     pub(in crate::upstream) async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        let chunk = self.response.chunk().await.map_err(|error| super::fault(&error))?;
+        let chunk = self.source.chunk().await?;
         match (chunk, &mut self.packing) {
             (_, Packing::Unknown) => Err(Fault::sent(Reason::NotMcp)),
             (Some(packed), Packing::Gzip(gunzip)) => gunzip.feed(&packed).map(Some),
@@ -141,7 +181,7 @@ impl Body {
     pub(in crate::upstream) async fn finish(&mut self) {
         let rest = async {
             let mut left = REST;
-            while let (1.., Ok(Some(chunk))) = (left, self.response.chunk().await) {
+            while let (1.., Ok(Some(chunk))) = (left, self.source.chunk().await) {
                 left = left.saturating_sub(chunk.len());
             }
         };

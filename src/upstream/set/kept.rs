@@ -52,7 +52,11 @@ pub(super) enum End {
 ///
 /// # Errors
 /// [`StartError`] for an address or a credential that cannot be used, or when TLS cannot be set up.
-pub(super) fn prepared(upstream: &Upstream, old: Option<&Kept>) -> Result<Prepared, StartError> {
+pub(super) fn prepared(
+    upstream: &Upstream,
+    old: Option<&Kept>,
+    tasks: &TaskGroup,
+) -> Result<Prepared, StartError> {
     let failed = |source: BuildError| StartError { upstream: upstream.name.clone(), source };
     if let Some(old) = old.filter(|old| old.upstream.is_spoken_to_like(upstream)) {
         if old.upstream.credential.is_like(&upstream.credential) {
@@ -63,7 +67,7 @@ pub(super) fn prepared(upstream: &Upstream, old: Option<&Kept>) -> Result<Prepar
     }
     let end = match &upstream.kind {
         Kind::Builtin(kind) => End::Demonstration(Demonstration::new(*kind)),
-        Kind::Http { urls } => End::Http(Box::new(Http::new(urls, upstream).map_err(failed)?)),
+        Kind::Http { urls } => End::Http(Box::new(Http::new(urls, upstream, tasks).map_err(failed)?)),
         Kind::Child(command) => End::Child(command.clone()),
     };
     Ok(Prepared::New(end, old.cloned()))
