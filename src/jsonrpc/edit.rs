@@ -41,7 +41,9 @@ impl<'e> Edit<'e> {
     /// Writes the object with the changes applied.
     #[must_use]
     pub fn apply(&self, object: &Object<'_>) -> String {
-        let mut text = Text::object();
+        let new: usize = self.first.iter().chain(&self.set).map(|(key, raw)| key.len() + raw.len() + 4).sum();
+        let old: usize = object.iter().map(|(key, raw)| key.len() + raw.len() + 4).sum();
+        let mut text = Text::sized(new + old + 2);
         for (key, raw) in &self.first {
             text.member(key, raw);
         }
@@ -71,7 +73,15 @@ impl Text {
     /// An empty object.
     #[must_use]
     pub fn object() -> Self {
-        Self { out: String::from("{") }
+        Self::sized(0)
+    }
+
+    /// An empty object that will have about so many bytes.
+    #[must_use]
+    pub fn sized(bytes: usize) -> Self {
+        let mut out = String::with_capacity(bytes.max(64));
+        out.push('{');
+        Self { out }
     }
 
     /// Adds a member whose value is raw JSON.
@@ -79,14 +89,16 @@ impl Text {
         if self.out.len() > 1 {
             self.out.push(',');
         }
-        self.out.push_str(&quoted(key));
+        quote(&mut self.out, key);
         self.out.push(':');
         self.out.push_str(raw);
     }
 
     /// Adds a member whose value is a string.
     pub fn text(&mut self, key: &str, value: &str) {
-        self.member(key, &quoted(value));
+        let mut raw = String::with_capacity(value.len() + 2);
+        quote(&mut raw, value);
+        self.member(key, &raw);
     }
 
     /// The finished object.
@@ -97,7 +109,14 @@ impl Text {
     }
 }
 
-/// A string as JSON.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+/// Writes a string as JSON.
+fn quote(out: &mut String, text: &str) {
+    let is_plain = text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\');
+    if is_plain {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&serde_json::Value::from(text).to_string());
+    }
 }

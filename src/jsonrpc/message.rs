@@ -113,7 +113,7 @@ fn open_params<'a>(raw: &'a str, id: Option<&Id>) -> Result<Object<'a>, Error> {
 /// A request as text: id, method and raw params (left out where empty).
 #[must_use]
 pub fn request(id: Option<&Id>, method: &str, params: &str) -> String {
-    let mut text = Text::object();
+    let mut text = Text::sized(params.len() + method.len() + 80);
     text.member("jsonrpc", "\"2.0\"");
     if let Some(id) = id {
         text.member("id", id.as_json());
@@ -128,7 +128,7 @@ pub fn request(id: Option<&Id>, method: &str, params: &str) -> String {
 /// A response with a raw result.
 #[must_use]
 pub fn response_result(id: &Id, result: &str) -> String {
-    let mut text = Text::object();
+    let mut text = Text::sized(result.len() + 80);
     text.member("jsonrpc", "\"2.0\"");
     text.member("id", id.as_json());
     text.member("result", result);

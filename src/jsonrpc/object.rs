@@ -62,18 +62,19 @@ impl<'a> Object<'a> {
     /// A key that is not `wanted` but becomes it when case is ignored.
     pub(crate) fn variant_of(&self, wanted: &[&str]) -> Option<&str> {
         self.members.iter().map(|(key, _)| key.as_ref()).find(|key| {
-            !wanted.contains(key) && wanted.iter().any(|w| key.to_lowercase() == *w || folds_to(key, w))
+            !wanted.contains(key) && wanted.iter().any(|w| key.eq_ignore_ascii_case(w) || folds_to(key, w))
         })
     }
 }
 
-/// Whether `key` becomes `wanted` when letters that fold to ASCII ones (`ſ`, the Kelvin sign) are replaced.
+/// Whether `key` becomes `wanted` when case is ignored and letters that fold to ASCII ones (`ſ`, the Kelvin sign) are
+/// replaced.
 fn folds_to(key: &str, wanted: &str) -> bool {
     if key.is_ascii() {
         return false;
     }
-    let folded: String = key.to_uppercase().to_lowercase();
-    folded == wanted.to_lowercase()
+    let wanted = wanted.to_lowercase();
+    key.to_lowercase() == wanted || key.to_uppercase().to_lowercase() == wanted
 }
 
 struct Read<'a> {

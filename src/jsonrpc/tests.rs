@@ -1,6 +1,10 @@
 //! Reading untrusted envelopes: threats T019 to T026.
 
-use super::{Edit, Error, Id, Message, Object, scan};
+use proptest::collection::vec;
+use proptest::sample::select;
+use proptest::{prop_assert_eq, proptest};
+
+use super::{Edit, Error, Id, MAX_DEPTH, Message, Object, scan};
 
 fn read(text: &str) -> Result<String, (i64, Option<String>)> {
     let refuse = |error: Error| (error.code(), error.id().map(|id| id.as_json().to_owned()));
@@ -107,4 +111,51 @@ fn an_edit_leaves_other_members_byte_for_byte() {
     let edited = Edit::new().set("name", "\"y\"").set("new", "true").remove("a").apply(&object);
     assert_eq!(edited, r#"{"name":"y","z":{"k" : [ 1 ]},"new":true}"#);
     assert_eq!(Edit::new().first("z", "0").apply(&object), r#"{"z":0,"a":1.0e5,"name":"x"}"#);
+}
+
+fn four_digits(bytes: &mut impl Iterator<Item = u8>) -> Option<u32> {
+    let digits: String = bytes.take(4).map(char::from).collect();
+    let is_whole = digits.len() == 4 && digits.chars().all(|c| c.is_ascii_hexdigit());
+    is_whole.then(|| u32::from_str_radix(&digits, 16).ok()).flatten()
+}
+
+/// What [`scan`] looks for, found byte by byte.
+fn is_scanned(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    let (mut depth, mut is_string, mut high) = (0_usize, false, false);
+    while let Some(byte) = bytes.next() {
+        let mut unit = None;
+        match byte {
+            b'"' if high => return false,
+            b'"' => is_string = !is_string,
+            b'\\' if is_string && bytes.next() == Some(b'u') => match four_digits(&mut bytes) {
+                Some(value) => unit = Some(value),
+                None => return false,
+            },
+            b'[' | b'{' if !is_string => depth += 1,
+            b']' | b'}' if !is_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        let is_low = unit.is_some_and(|unit| (0xDC00..=0xDFFF).contains(&unit));
+        if depth > MAX_DEPTH || high != is_low {
+            return false;
+        }
+        high = unit.is_some_and(|unit| (0xD800..=0xDBFF).contains(&unit));
+    }
+    !high
+}
+
+proptest! {
+    #[test]
+    fn strings_are_passed_over_as_if_each_byte_were_looked_at(
+        pieces in vec(
+            select(vec![
+                "\"", "\\", "\\\"", "\\u", "\\ud83d", "\\ude00", "\\uD83D\\uDE00", "\\u0041", "{", "}", "[", "a", "é", "0",
+            ]),
+            0..24,
+        )
+    ) {
+        let text = pieces.concat();
+        prop_assert_eq!(scan(text.as_bytes()).is_ok(), is_scanned(&text), "{}", text);
+    }
 }
