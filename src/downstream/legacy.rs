@@ -8,6 +8,7 @@ mod batch;
 mod calls;
 mod decode;
 mod encode;
+mod engine;
 mod keeper;
 mod line;
 mod pipe;

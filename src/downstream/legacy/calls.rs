@@ -1,4 +1,4 @@
-//! Calls of a session: started here, driven by a task of the session, answered as JSON or as an event stream.
+//! Calls of a session: started here, driven by whoever reads along, answered as JSON or as an event stream.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use http::{Response, StatusCode};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::engine::Engine;
 use super::line::{Ending, Head, Line, Next, Sent};
 use super::session::Session;
 use super::{Legacy, RETRY, duplicate, encode};
@@ -41,7 +42,6 @@ pub(super) async fn answer(
     let reply = legacy.shared.relay.call(seat, call);
     let tool = method == Method::ToolsCall;
     let line = Arc::new(Line::new(number, token.clone(), encode::lost(&id, tool)));
-    session.lines.insert(number, Arc::clone(&line));
     let driver = Driver {
         shared: Arc::clone(&legacy.shared),
         session: Arc::clone(session),
@@ -51,26 +51,34 @@ pub(super) async fn answer(
         tool,
         cancelled: token,
     };
-    legacy.calls.spawn("call", driver.run(reply));
-    head(session, line, accepts).await
+    let engine = Engine::new(driver.run(reply), &legacy.calls);
+    line.driven_by(engine.clone());
+    session.lines.insert(number, Arc::clone(&line));
+    head(session, (line, engine), accepts).await
 }
 
 /// Waits for the first message: if it is the last one too, the answer is JSON.
-async fn head(session: &Arc<Session>, line: Arc<Line>, accepts: Accepts) -> Response<Body> {
-    let reader = Reader { epoch: line.attach(1), line, session: Arc::clone(session) };
+async fn head(
+    session: &Arc<Session>,
+    (line, engine): (Arc<Line>, Engine),
+    accepts: Accepts,
+) -> Response<Body> {
+    let reader = Reader { epoch: line.attach(1), line, session: Arc::clone(session), engine };
+    let first = || timeout(HEAD_WAIT, reader.engine.while_waiting(reader.line.head()));
     let head = match accepts {
-        Accepts::Json => reader.line.last().await.map_or(Head::Nothing, Head::Whole),
+        Accepts::Json => {
+            let last = reader.engine.while_waiting(reader.line.last()).await;
+            last.map_or(Head::Nothing, Head::Whole)
+        }
         // What an HTTP status says, an event stream cannot.
-        Accepts::Events => match timeout(HEAD_WAIT, reader.line.head()).await {
+        Accepts::Events => match first().await {
             Ok(Head::Whole(last)) if last.ending.as_ref().is_some_and(Ending::has_status) => {
                 Head::Whole(last)
             }
             Ok(Head::Nothing) => Head::Nothing,
             Ok(Head::Whole(_) | Head::Stream) | Err(_) => Head::Stream,
         },
-        Accepts::Both | Accepts::Nothing => {
-            timeout(HEAD_WAIT, reader.line.head()).await.unwrap_or(Head::Stream)
-        }
+        Accepts::Both | Accepts::Nothing => first().await.unwrap_or(Head::Stream),
     };
     match head {
         Head::Whole(last) => {
@@ -101,7 +109,11 @@ pub(super) fn resume(session: &Arc<Session>, last: &str) -> Resumed {
         return Resumed::Other;
     };
     let Some(line) = session.lines.get(&stream).map(|line| Arc::clone(&line)) else { return Resumed::Gone };
-    let reader = Reader { epoch: line.attach(number.saturating_add(1)), line, session: Arc::clone(session) };
+    let Some(engine) = line.engine() else { return Resumed::Gone };
+    // Who read before may not be polled any more.
+    engine.release();
+    let epoch = line.attach(number.saturating_add(1));
+    let reader = Reader { epoch, line, session: Arc::clone(session), engine };
     Resumed::Stream(events(reader, number, false))
 }
 
@@ -160,12 +172,15 @@ impl Driver {
         while !self.line.has_ended() {
             // Cancel-safe: `next` of a boxed stream takes nothing until it is ready.
             let event = tokio::select! {
+                // What a client has cancelled is not gone on with, whatever else has come.
+                biased;
                 () = cancelled.cancelled() => return,
                 event = AssertUnwindSafe(reply.next()).catch_unwind() => event,
             };
             // A panic below is a fault of Weir's, and an answer like others.
             let event = event.ok().flatten().unwrap_or(Event::Failed(Failure::Internal));
             tokio::select! {
+                biased;
                 () = cancelled.cancelled() => return,
                 () = self.pass(event) => {}
             }
@@ -211,10 +226,12 @@ struct Reader {
     line: Arc<Line>,
     epoch: u64,
     session: Arc<Session>,
+    engine: Engine,
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
+        self.engine.release();
         let is_crowded = self.session.lines.len() > MOST_LINES;
         let room = if is_crowded { 0 } else { self.session.room() };
         if self.line.detach(self.epoch, room) {
@@ -237,7 +254,7 @@ fn events(reader: Reader, last: u64, fresh: bool) -> Response<Body> {
     let priming = primed.then(|| encode_priming(&reader.event_id(0), RETRY));
     let rest = stream::unfold(Some((reader, last)), |state| async move {
         let (reader, last) = state?;
-        match reader.line.next(reader.epoch).await {
+        match reader.engine.while_waiting(reader.line.next(reader.epoch)).await {
             Next::Message(sent) => {
                 let done = sent.ending.is_some();
                 let event = as_event(&reader, &sent);

@@ -5,7 +5,7 @@
 //! kept within the session's budget.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,6 +13,8 @@ use http::StatusCode;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use super::engine::Engine;
 
 /// How many bytes the writer may be ahead of an attached reader.
 const AHEAD: usize = 256 * 1024;
@@ -92,6 +94,7 @@ pub(super) struct Line {
     call: CancellationToken,
     /// The last message in place of one that is too large to be kept.
     lost: Bytes,
+    engine: OnceLock<Engine>,
 }
 
 /// How an answer begins.
@@ -119,7 +122,25 @@ impl Line {
             broken: Instant::now(),
             pause: None,
         };
-        Self { number, state: Mutex::new(state), written: Notify::new(), read: Notify::new(), call, lost }
+        Self {
+            number,
+            state: Mutex::new(state),
+            written: Notify::new(),
+            read: Notify::new(),
+            call,
+            lost,
+            engine: OnceLock::new(),
+        }
+    }
+
+    /// What drives its call, from now on.
+    pub(super) fn driven_by(&self, engine: Engine) {
+        self.engine.get_or_init(|| engine);
+    }
+
+    /// What drives its call.
+    pub(super) fn engine(&self) -> Option<Engine> {
+        self.engine.get().cloned()
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
