@@ -18,6 +18,8 @@ mod gateway;
 mod http;
 #[path = "support/number.rs"]
 mod number;
+#[path = "support/usage.rs"]
+mod usage;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -25,7 +27,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gateway::Weir;
+use gateway::{Weir, entry};
 use http::{between, read_body, read_head};
 use number::{count, setting};
 
@@ -42,7 +44,10 @@ fn main() {
     let clients = setting("WEIR_BENCH_CLIENTS", 20);
     for (label, revision) in [("modern upstream", MODERN), ("legacy upstream", LEGACY)] {
         let upstream = Upstream::start();
-        let gateway = Weir::start(&upstream.address, revision);
+        let gateway = Weir::of(
+            &format!("upstreams:\n{}", entry("up", &format!("http://{}/mcp", upstream.address), revision)),
+            &[],
+        );
         let (told, heard) = channel();
         for number in 0..clients {
             let (address, told) = (gateway.address.clone(), told.clone());
@@ -127,7 +132,7 @@ fn ask(address: &str, verb: &str, head: &str, body: &str) -> (BufReader<TcpStrea
     stream.write_all(request(verb, head, body).as_bytes()).expect("written");
     let mut stream = BufReader::new(stream);
     let head = read_head(&mut stream).expect("a head");
-    assert!(head.starts_with("http/1.1 20"), "{head}");
+    assert!(head.starts_with("HTTP/1.1 20"), "{head}");
     (stream, head)
 }
 
@@ -194,11 +199,11 @@ fn converse(stream: TcpStream, state: &Mutex<State>) {
     stream.set_nodelay(true).expect("nodelay");
     let mut stream = BufReader::new(stream);
     while let Some(head) = read_head(&mut stream) {
-        let is_post = head.starts_with("post");
+        let is_post = head.starts_with("POST");
         let body = if is_post { read_body(&mut stream, &head) } else { String::new() };
         let id = between(&body, "\"id\":", &[',', '}']).map(str::to_owned);
         let is_listen = body.contains("\"subscriptions/listen\"");
-        if is_listen || head.starts_with("get") {
+        if is_listen || head.starts_with("GET") {
             let mut kept = stream.get_ref().try_clone().expect("a socket");
             let first = id.as_ref().map(|id| {
                 format!(

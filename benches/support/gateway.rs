@@ -3,7 +3,9 @@
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// A gateway in front of an upstream.
+use super::usage;
+
+/// A gateway.
 pub(crate) struct Weir {
     child: Child,
     /// Where clients come in.
@@ -12,37 +14,50 @@ pub(crate) struct Weir {
 }
 
 impl Weir {
-    /// Starts one before the server at an address, which is spoken to in this revision.
-    pub(crate) fn start(upstream: &str, revision: &str) -> Self {
+    /// Starts one with a configuration, by way of a command such as `taskset`, and waits until all its upstreams are up.
+    pub(crate) fn of(text: &str, by_way_of: &[&str]) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("routes.yaml");
-        let text = format!(
-            "upstreams:\n  up:\n    url: http://{upstream}/mcp\n    revision: \"{revision}\"\n    required: true\n"
-        );
         std::fs::write(&path, text).expect("written");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_weir"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--config"])
-            .arg(&path)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the gateway");
-        let stdout = child.stdout.take().expect("its output");
-        let first = BufReader::new(stdout).lines().next().expect("a line").expect("text");
-        let address = first.strip_prefix("listening http://").and_then(|rest| rest.strip_suffix("/mcp"));
-        Self { address: address.expect("an address").to_owned(), child, _directory: directory }
+        // Another build, for comparisons.
+        let binary =
+            std::env::var("WEIR_BINARY").unwrap_or_else(|_unset| env!("CARGO_BIN_EXE_weir").to_owned());
+        let binary = binary.as_str();
+        let program = by_way_of.first().copied().unwrap_or(binary);
+        let mut command = Command::new(program);
+        if by_way_of.len() > 1 {
+            command.args(by_way_of.iter().skip(1)).arg(binary);
+        }
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--config"]).arg(&path);
+        command.current_dir(directory.path()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the gateway");
+        let stdout = BufReader::new(child.stdout.take().expect("its output"));
+        let mut address = None;
+        for line in stdout.lines().map_while(Result::ok) {
+            if let Some(rest) = line.strip_prefix("listening http://") {
+                address = rest.split('/').next().map(str::to_owned);
+            }
+            if line.starts_with("upstreams ") {
+                break;
+            }
+        }
+        Self { address: address.expect("an address"), child, _directory: directory }
     }
 
     /// Processor time of the gateway so far, in seconds.
     pub(crate) fn cpu(&self) -> f64 {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("its threads");
-        let nanoseconds: f64 = tasks
-            .flatten()
-            .filter_map(|task| std::fs::read_to_string(task.path().join("schedstat")).ok())
-            .filter_map(|text| text.split(' ').next()?.parse::<f64>().ok())
-            .sum();
-        nanoseconds / 1e9
+        usage::cpu(&[self.id()])
     }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+/// An upstream in a configuration.
+pub(crate) fn entry(name: &str, url: &str, revision: &str) -> String {
+    format!("  {name}: {{ url: \"{url}\", revision: \"{revision}\", required: true }}\n")
 }
 
 impl Drop for Weir {

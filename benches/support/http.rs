@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpStream;
 
-/// The head of a message, in lower case, with the empty line that ends it; `None` at the end of the connection.
+/// The head of a message, as it came, with the empty line that ends it; `None` at the end of the connection.
 pub(crate) fn read_head(stream: &mut BufReader<TcpStream>) -> Option<String> {
     let mut head = String::new();
     loop {
@@ -12,16 +12,42 @@ pub(crate) fn read_head(stream: &mut BufReader<TcpStream>) -> Option<String> {
             return None;
         }
         if head.ends_with("\r\n\r\n") {
-            return Some(head.to_ascii_lowercase());
+            return Some(head);
         }
     }
 }
 
-/// The body that the head announces.
+/// The value of a header.
+pub(crate) fn header<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    head.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        key.eq_ignore_ascii_case(name).then(|| value.trim())
+    })
+}
+
+/// The body that the head announces, by its length or in chunks.
 pub(crate) fn read_body(stream: &mut BufReader<TcpStream>, head: &str) -> String {
-    let length =
-        head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a content length");
-    let mut body = vec![0; length.trim().parse().expect("a number")];
+    if let Some(length) = header(head, "content-length") {
+        return read_text(stream, length.parse().expect("a number"));
+    }
+    let mut body = String::new();
+    if header(head, "transfer-encoding").is_none() {
+        return body;
+    }
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).expect("the length of a chunk");
+        let length = usize::from_str_radix(line.trim(), 16).expect("a hexadecimal number");
+        body.push_str(&read_text(stream, length));
+        read_text(stream, 2);
+        if length == 0 {
+            return body;
+        }
+    }
+}
+
+fn read_text(stream: &mut BufReader<TcpStream>, length: usize) -> String {
+    let mut body = vec![0; length];
     stream.read_exact(&mut body).expect("a body");
     String::from_utf8(body).expect("text")
 }

@@ -1,0 +1,84 @@
+//! Sessions of legacy clients: what a whole one costs, and what an idle one holds.
+
+use std::io::{BufReader, Write as _};
+use std::net::TcpStream;
+
+use super::client::{Connection, LEGACY, call, open_session, request};
+use super::gateway::Weir;
+use super::http::read_head;
+use super::{Bench, Contender, Size, count, memory, row};
+
+const UPSTREAMS: usize = 3;
+
+fn is_good(body: &str) -> bool {
+    body.contains("\"id\":7")
+}
+
+/// initialize, initialized, a call, DELETE: against one call in a session that stands.
+pub(crate) fn whole_session(bench: &Bench) {
+    let weir = bench.gateway(LEGACY, UPSTREAMS, "/mcp");
+    let session = open_session(&mut Connection::open(&weir.address), "/mcp");
+    let cpu = || weir.cpu();
+    let requests = vec![call(LEGACY, "/mcp", &session, ("up0__big", 64))];
+    let contender = Contender { label: String::new(), address: &weir.address, requests, cpu: &cpu };
+    let sessions = bench.calls / 4;
+    let size = Size { calls: sessions, clients: 16, bytes: 64 };
+    let best = bench.compete(&[contender], size, is_good).first().map_or(0.0, |best| best.cpu);
+    let mut whole = f64::MAX;
+    for _ in 0..bench.rounds {
+        let before = weir.cpu();
+        std::thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| (0..sessions / 16).for_each(|_| live(&weir)));
+            }
+        });
+        whole = whole.min((weir.cpu() - before) * 1e6 / count(sessions / 16 * 16));
+    }
+    let measured = format!("{:.2} × ({whole:.0} µs against {best:.1} µs)", whole / best);
+    row(&format!("a whole legacy session, {UPSTREAMS} upstreams, against one call"), "≤ 5.00 ×", &measured);
+}
+
+fn live(weir: &Weir) {
+    let mut connection = Connection::open(&weir.address);
+    let session = open_session(&mut connection, "/mcp");
+    let (head, body) = connection.exchange(&call(LEGACY, "/mcp", &session, ("up0__big", 64)));
+    assert!(head.starts_with("HTTP/1.1 200") && is_good(&body), "{head}{body}");
+    let end = format!("mcp-protocol-version: {LEGACY}\r\nmcp-session-id: {session}\r\n");
+    let (head, _) = connection.exchange(&request("DELETE", "/mcp", &end, ""));
+    assert!(head.starts_with("HTTP/1.1 204"), "{head}");
+}
+
+/// Many sessions with a standing stream each, of which nothing is asked.
+pub(crate) fn idle(bench: &Bench) {
+    let most = super::setting("WEIR_BENCH_SESSIONS", 10_000);
+    let more =
+        "listen: { limits: { connections: 20000 }, sessions: { total: 20000, per_principal: 20000 } }\n";
+    let weir = bench.gateway_with(LEGACY, (1, "/mcp"), more, &[]);
+    let base = memory::resident(weir.id(), "VmRSS");
+    row("memory of an idle process", "≤ 20 MiB", &format!("{:.1} MiB", count(base) / 1024.0));
+    let mut opener = Connection::open(&weir.address);
+    let sessions: Vec<String> = (0..most).map(|_| open_session(&mut opener, "/mcp")).collect();
+    let streams: Vec<TcpStream> = sessions.iter().map(|session| standing(&weir.address, session)).collect();
+    let full = memory::resident(weir.id(), "VmRSS");
+    drop(streams);
+    for session in &sessions {
+        let end = format!("mcp-protocol-version: {LEGACY}\r\nmcp-session-id: {session}\r\n");
+        let (head, _) = opener.exchange(&request("DELETE", "/mcp", &end, ""));
+        assert!(head.starts_with("HTTP/1.1 204"), "{head}");
+    }
+    std::thread::park_timeout(std::time::Duration::from_secs(2));
+    let after = memory::resident(weir.id(), "VmRSS");
+    let each = count(full - base) / count(most);
+    let measured = format!("{each:.1} KiB each; {:.1} MiB after they ended", count(after) / 1024.0);
+    row(&format!("{most} idle sessions with standing streams"), "≤ 12 KiB each, given back", &measured);
+}
+
+fn standing(address: &str, session: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    let head = format!("mcp-protocol-version: {LEGACY}\r\nmcp-session-id: {session}\r\n");
+    stream.write_all(request("GET", "/mcp", &head, "").as_bytes()).expect("written");
+    let mut reader = BufReader::new(stream);
+    let head = read_head(&mut reader).expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    reader.into_inner()
+}
