@@ -5,6 +5,10 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use weir::cli;
 
+/// A call makes over a hundred small allocations, most of which end with it.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = cli::Arguments::parse();
     let Ok(runtime) = tokio::runtime::Builder::new_multi_thread().enable_all().build() else {
