@@ -17,6 +17,12 @@ pub(super) enum Accepts {
 
 /// Reads every `Accept` line of a request (RFC 9110, section 12.5.1; the most specific range decides).
 pub(super) fn read(headers: &HeaderMap) -> Accepts {
+    /// What most clients write.
+    const USUAL: &[u8] = b"application/json, text/event-stream";
+    let mut all = headers.get_all(header::ACCEPT).iter();
+    if all.next().is_some_and(|first| first.as_bytes() == USUAL) && all.next().is_none() {
+        return Accepts::Both;
+    }
     let lines: Vec<String> = headers
         .get_all(header::ACCEPT)
         .iter()

@@ -54,7 +54,7 @@ impl Round {
             shared: Arc::clone(shared),
             id,
             method: call.method,
-            binding: Binding::of(request, call),
+            binding: Binding::of(request, call.method),
             holder: request.holder(),
             abilities: call.caller.abilities.clone(),
         }
