@@ -12,6 +12,7 @@ mod id;
 mod message;
 mod object;
 mod scan;
+mod split;
 
 pub use canonical::canonical;
 pub use edit::{Edit, Text};

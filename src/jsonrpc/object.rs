@@ -7,6 +7,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::split::split;
+
 /// The members of one JSON object in the order they came, values as raw text. Keys occur once.
 #[derive(Debug, Clone, Default)]
 pub struct Object<'a> {
@@ -36,6 +38,13 @@ impl<'a> Object<'a> {
         Self::read(text).ok()
     }
 
+    /// Opens a text that was read before, or that Weir wrote of what was: its syntax is not looked at again. `None` as
+    /// [`Object::open`].
+    #[must_use]
+    pub fn reopen(text: &'a str) -> Option<Self> {
+        split(text).map(|members| Self { members }).or_else(|| Self::open(text))
+    }
+
     /// The raw text of a member.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&'a str> {
@@ -45,13 +54,18 @@ impl<'a> Object<'a> {
     /// A member that is a JSON string, decoded.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<String> {
-        self.get(key).and_then(|raw| serde_json::from_str(raw).ok())
+        let raw = self.get(key)?;
+        let plain = raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        match plain.filter(|text| !text.contains(['\\', '"'])) {
+            Some(text) => Some(text.to_owned()),
+            None => serde_json::from_str(raw).ok(),
+        }
     }
 
     /// A member that is an object, opened.
     #[must_use]
     pub fn object(&self, key: &str) -> Option<Self> {
-        self.get(key).and_then(Self::open)
+        self.get(key).and_then(Self::reopen)
     }
 
     /// All members in the order they came.

@@ -159,3 +159,31 @@ proptest! {
         prop_assert_eq!(scan(text.as_bytes()).is_ok(), is_scanned(&text), "{}", text);
     }
 }
+
+#[test]
+fn an_object_that_was_read_before_opens_as_it_did() {
+    let texts = [
+        "{}",
+        " { } ",
+        r#"{"a":1}"#,
+        r#" { "a" : [ 1 , {"b":"}"} ] , "c" : "x\"y\\" , "d" : -1.5e3 , "e":null, "f":{} } "#,
+        r#"{"a\u0062":true}"#,
+        r#"{"a":1,"a":2}"#,
+        r#"{"a":"[\"","b":"{\\"}"#,
+        r#"{"a":0,"b":0,"c":0,"d":0,"e":0,"f":0,"g":0,"h":0,"i":0,"j":0,"k":0,"l":0,"m":0,"n":0}"#,
+        "[1]",
+        "\"x\"",
+        "{\"a\":1} x",
+        "{\"a\" 1}",
+        "{\"a\":1,}",
+        "{\"a\":}",
+        "{",
+        "",
+    ];
+    for text in texts {
+        let members = |object: Option<Object<'_>>| -> Option<Vec<(String, String)>> {
+            Some(object?.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
+        };
+        assert_eq!(members(Object::reopen(text)), members(Object::open(text)), "{text}");
+    }
+}

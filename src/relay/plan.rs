@@ -70,7 +70,7 @@ pub(super) fn toward(seat: &Seat, memory: &Memory, mut call: Call, target: Targe
     if call.method.is_of_task() && !takes_tasks {
         return Err(Failure::NotOffered("tasks"));
     }
-    let params = Object::open(&call.params).ok_or(Failure::Internal)?;
+    let params = Object::reopen(&call.params).ok_or(Failure::Internal)?;
     let item = target.item.as_ref();
     let tasks = takes_tasks.then(|| ids(seat, memory, (&call, &params), &target)).flatten();
     let annotations = item.map_or(&[][..], |item| item.entry.mirrored.as_slice());

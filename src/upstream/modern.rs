@@ -107,9 +107,9 @@ impl Leg {
     }
 
     async fn send(&self, talk: &Conversation<'_>, outgoing: &Outgoing<'_>) -> Result<Answered, Fault> {
-        let body = outgoing.body(&talk.id, talk.token(), talk.asked_level());
+        let (head, body) = outgoing.written(&talk.id, talk.token(), talk.asked_level());
         talk.written();
-        self.way.wire.post(talk.forward(outgoing.head()), body).await
+        self.way.wire.post(talk.forward(head), body).await
     }
 }
 

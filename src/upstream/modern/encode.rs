@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::catalog::ParamHeader;
-use crate::jsonrpc::{Edit, Id, Object, Text, request};
+use crate::jsonrpc::{Edit, Id, Object, request};
 use crate::protocol::{LogLevel, Method, Revision, headers, meta};
 
 /// A request before it has an id.
@@ -20,13 +20,22 @@ pub(super) struct Outgoing<'a> {
 }
 
 impl Outgoing<'_> {
-    /// The body: the params with Weir's own members in `_meta`, all else as it came.
-    pub(super) fn body(&self, id: &Id, token: Option<&str>, level: Option<LogLevel>) -> String {
-        let params = Object::open(self.params).unwrap_or_default();
+    /// The headers that mirror the body, and the body: the params with Weir's own members in `_meta`, all else as it came.
+    pub(super) fn written(
+        &self,
+        id: &Id,
+        token: Option<&str>,
+        level: Option<LogLevel>,
+    ) -> (HeaderMap, String) {
+        let params = Object::reopen(self.params).unwrap_or_default();
+        (self.head(&params), self.body(&params, id, (token, level)))
+    }
+
+    fn body(&self, params: &Object<'_>, id: &Id, (token, level): (Option<&str>, Option<LogLevel>)) -> String {
         let old = params.object("_meta").unwrap_or_default();
         let mut edit = Edit::new()
             .set(meta::PROTOCOL_VERSION, text(self.revision.as_str()))
-            .set(meta::CLIENT_INFO, client_info())
+            .set(meta::CLIENT_INFO, CLIENT_INFO)
             .set(meta::CLIENT_CAPABILITIES, self.capabilities);
         edit = match level {
             Some(level) => edit.set(meta::LOG_LEVEL, text(level.as_str())),
@@ -35,13 +44,12 @@ impl Outgoing<'_> {
         if let Some(token) = token {
             edit = edit.set(meta::PROGRESS_TOKEN, token);
         }
-        let params = Edit::new().set("_meta", edit.apply(&old)).apply(&params);
+        let params = Edit::new().set("_meta", edit.apply(&old)).apply(params);
         request(Some(id), self.method.as_str(), &params)
     }
 
-    /// The headers that mirror the body.
-    pub(super) fn head(&self) -> HeaderMap {
-        let mut head = HeaderMap::new();
+    fn head(&self, params: &Object<'_>) -> HeaderMap {
+        let mut head = HeaderMap::with_capacity(8);
         for (name, value) in self.mirrored.iter().filter(|(name, _)| name.starts_with(headers::PARAM_PREFIX))
         {
             if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
@@ -52,14 +60,11 @@ impl Outgoing<'_> {
         head.insert(HeaderName::from_static(headers::PROTOCOL_VERSION), version);
         let method = HeaderValue::from_static(self.method.as_str());
         head.insert(HeaderName::from_static(headers::METHOD), method);
-        if let Some(name) = self.name().and_then(|name| HeaderValue::from_str(&headers::encode(&name)).ok()) {
+        let name = self.method.name_member().and_then(|member| params.text(member));
+        if let Some(name) = name.and_then(|name| HeaderValue::from_str(&headers::encode(&name)).ok()) {
             head.insert(HeaderName::from_static(headers::NAME), name);
         }
         head
-    }
-
-    fn name(&self) -> Option<String> {
-        Object::open(self.params)?.text(self.method.name_member()?)
     }
 }
 
@@ -67,12 +72,8 @@ fn text(value: &str) -> String {
     serde_json::Value::from(value).to_string()
 }
 
-fn client_info() -> String {
-    let mut info = Text::object();
-    info.text("name", "weir");
-    info.text("version", env!("CARGO_PKG_VERSION"));
-    info.close()
-}
+/// How Weir introduces itself to upstreams.
+const CLIENT_INFO: &str = concat!(r#"{"name":"weir","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
 
 /// The headers that the annotations of a tool ask for, from the arguments in raw params. What is absent or null has
 /// none (2026-07-28, transports/streamable-http, "Custom Headers from Tool Parameters").
