@@ -135,7 +135,7 @@ impl Relay {
         match self.upstreams.link(&plan.upstream) {
             Some(link) => {
                 // Who has a session is asked while the call runs, whatever the upstream does.
-                let reply = if plan.call.caller.session.is_some() {
+                let reply = if plan.call.caller.session.is_some() && link.may_ask_between_calls() {
                     inquiry::answered(link, plan.call)
                 } else {
                     link.call(plan.call)

@@ -109,6 +109,15 @@ impl Link {
         }
     }
 
+    /// Whether it may end a call with questions, as far as is known (2026-07-28, patterns/mrtr).
+    #[must_use]
+    pub fn may_ask_between_calls(&self) -> bool {
+        match &self.kind {
+            Kind::Remote(shared, ..) => shared.peer_or_earlier().is_none_or(|peer| peer.is_stateless()),
+            Kind::Builtin(..) => false,
+        }
+    }
+
     /// A failure of this upstream that shows only in the sequence of its answers.
     #[must_use]
     pub fn failed(&self, reason: Reason) -> Failure {

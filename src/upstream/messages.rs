@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 
@@ -137,7 +138,9 @@ impl Messages {
 
     /// The answer is there. Servers end the stream a moment later; the connection is kept for that long.
     pub(super) fn release(self, tasks: &TaskGroup) {
-        if let Source::Events(mut body, _) = self.source {
+        if let Source::Events(mut body, _) = self.source
+            && body.finish().now_or_never().is_none()
+        {
             tasks.spawn_until_cancelled("end of an answer", async move { body.finish().await });
         }
     }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
-use super::line::{Ending, Head, Line, Next, Sent};
+use super::line::{Ending, Head, Line, Lost, Next, Sent};
 use super::session::Session;
 use super::{Legacy, RETRY, duplicate, encode};
 use crate::downstream::accept::Accepts;
@@ -41,7 +41,11 @@ pub(super) async fn answer(
     let Some(token) = session.begin(&id, number) else { return duplicate(&id) };
     let reply = legacy.shared.relay.call(seat, call);
     let tool = method == Method::ToolsCall;
-    let line = Arc::new(Line::new(number, token.clone(), encode::lost(&id, tool)));
+    let lost = Lost(Box::new({
+        let id = id.clone();
+        move || encode::lost(&id, tool)
+    }));
+    let line = Arc::new(Line::new(number, token.clone(), lost));
     let driver = Driver {
         shared: Arc::clone(&legacy.shared),
         session: Arc::clone(session),

@@ -7,7 +7,7 @@
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Waker};
 
 use crate::task::TaskGroup;
 
@@ -16,8 +16,15 @@ type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// What drives one call. Its owners share it; the call, which may hold one of them, is dropped when it has ended.
 #[derive(Clone)]
 pub(super) struct Engine {
-    run: Arc<Mutex<Option<Run>>>,
+    state: Arc<Mutex<State>>,
     calls: TaskGroup,
+}
+
+struct State {
+    /// `None` once the call has ended, or has a task.
+    run: Option<Run>,
+    /// Who drives it.
+    driver: Option<Waker>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -29,35 +36,50 @@ impl std::fmt::Debug for Engine {
 impl Engine {
     /// One for a call; `calls` own its task where it needs one.
     pub(super) fn new(run: impl Future<Output = ()> + Send + 'static, calls: &TaskGroup) -> Self {
-        Self { run: Arc::new(Mutex::new(Some(Box::pin(run)))), calls: calls.clone() }
+        let state = State { run: Some(Box::pin(run)), driver: None };
+        Self { state: Arc::new(Mutex::new(state)), calls: calls.clone() }
     }
 
-    fn run(&self) -> MutexGuard<'_, Option<Run>> {
-        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the call go on while something is waited for.
+    /// Lets the call go on while something is waited for that comes of it.
     pub(super) async fn while_waiting<T>(&self, waiting: impl Future<Output = T>) -> T {
         let mut waiting = pin!(waiting);
         std::future::poll_fn(|context| {
-            self.poll(context);
-            waiting.as_mut().poll(context)
+            if self.drive(context) {
+                // What the call does is seen right here: nobody has to be woken for it.
+                waiting.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+            } else {
+                waiting.as_mut().poll(context)
+            }
         })
         .await
     }
 
-    fn poll(&self, context: &mut Context<'_>) {
-        let mut run = self.run();
-        if let Some(Poll::Ready(())) = run.as_mut().map(|run| run.as_mut().poll(context)) {
-            *run = None;
+    /// True as long as the call is driven here.
+    fn drive(&self, context: &mut Context<'_>) -> bool {
+        let mut state = self.state();
+        let Some(run) = state.run.as_mut() else { return false };
+        if run.as_mut().poll(context).is_ready() {
+            state.run = None;
+            return false;
         }
+        state.driver.get_or_insert_with(|| context.waker().clone()).clone_from(context.waker());
+        true
     }
 
-    /// Gives the call a task of its own, if it still runs.
+    /// Gives the call a task of its own, if it still runs. Who drove it looks for itself from now on.
     pub(super) fn release(&self) {
-        let run = self.run().take();
+        let mut state = self.state();
+        let (run, driver) = (state.run.take(), state.driver.take());
+        drop(state);
         if let Some(run) = run {
             self.calls.spawn("call", run);
+        }
+        if let Some(driver) = driver {
+            driver.wake();
         }
     }
 }

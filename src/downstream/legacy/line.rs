@@ -84,6 +84,15 @@ struct State {
     pause: Option<Pause>,
 }
 
+/// How the answer is written in place of one that is too large to be kept. Few calls need it.
+pub(super) struct Lost(pub(super) Box<dyn Fn() -> Bytes + Send + Sync>);
+
+impl std::fmt::Debug for Lost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Lost").finish_non_exhaustive()
+    }
+}
+
 /// The stream of one call.
 #[derive(Debug)]
 pub(super) struct Line {
@@ -92,8 +101,8 @@ pub(super) struct Line {
     written: Notify,
     read: Notify,
     call: CancellationToken,
-    /// The last message in place of one that is too large to be kept.
-    lost: Bytes,
+    /// Writes the last message in place of one that is too large to be kept.
+    lost: Lost,
     engine: OnceLock<Engine>,
 }
 
@@ -109,9 +118,9 @@ pub(super) enum Head {
 }
 
 impl Line {
-    /// A stream with a reader attached. `call` cancels the call; `lost` is the answer in place of one that is too
+    /// A stream with a reader attached. `call` cancels the call; `lost` writes the answer in place of one that is too
     /// large to be kept.
-    pub(super) fn new(number: u64, call: CancellationToken, lost: Bytes) -> Self {
+    pub(super) fn new(number: u64, call: CancellationToken, lost: Lost) -> Self {
         let state = State {
             messages: VecDeque::new(),
             next: 1,
@@ -289,12 +298,12 @@ impl Line {
 
 impl State {
     /// Adds a message, as far as it fits.
-    fn put(&mut self, pieces: Vec<Bytes>, ending: Option<Ending>, room: usize, lost: &Bytes) {
+    fn put(&mut self, pieces: Vec<Bytes>, ending: Option<Ending>, room: usize, lost: &Lost) {
         let mut sent = Sent { number: self.next, pieces, ending };
         let fits = self.attached || sent.len() <= room;
         match (fits, &sent.ending) {
             (true, _) => {}
-            (false, Some(_)) => sent.pieces = vec![lost.clone()],
+            (false, Some(_)) => sent.pieces = vec![lost.0()],
             (false, None) => return,
         }
         self.next += 1;
@@ -326,10 +335,10 @@ impl State {
     }
 
     /// Makes what is kept fit into `room`: the oldest messages go, and a last one that is too large is replaced.
-    fn shrink(&mut self, room: usize, lost: &Bytes) {
+    fn shrink(&mut self, room: usize, lost: &Lost) {
         if let Some(last) = self.messages.back_mut().filter(|last| last.ending.is_some() && last.len() > room)
         {
-            last.pieces = vec![lost.clone()];
+            last.pieces = vec![lost.0()];
         }
         let mut kept = self.kept();
         while kept > room && self.messages.len() > 1 {

@@ -25,10 +25,20 @@ use crate::view::Hashes;
 /// So long a session that stands for a token may go without use.
 const TOKEN_IDLE: Duration = Duration::from_secs(3600);
 
+/// The id that a client was given.
+#[derive(Debug)]
+pub(super) struct Given {
+    /// The sealed id.
+    pub(super) id: Arc<str>,
+    /// When it ends at the latest, in seconds since 1970 UTC.
+    pub(super) expires: i64,
+}
+
 /// Everything that Weir keeps for a session.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) key: SessionKey,
+    pub(super) given: Given,
     pub(super) revision: Revision,
     pub(super) principal: Principal,
     /// Whom it counts for.
@@ -71,13 +81,14 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(
-        key: SessionKey,
+        (key, given): (SessionKey, Given),
         hello: &Hello,
         (principal, holder, route): (Principal, Holder, Arc<Route>),
         by_token: bool,
     ) -> Self {
         Self {
             key,
+            given,
             revision: hello.revision,
             rights: watch::Sender::new(principal.rights.clone()),
             voucher: Mutex::new(principal.voucher.clone()),

@@ -7,7 +7,7 @@ use dashmap::DashMap;
 use jiff::Timestamp;
 
 use super::decode::Hello;
-use super::session::Session;
+use super::session::{Given, Session};
 use crate::config::{Route, Sessions};
 use crate::downstream::{Inbound, Shared};
 use crate::exchange::SessionKey;
@@ -19,6 +19,8 @@ use crate::seal::{Owner, Refused, SessionSeal, random_bytes};
 pub(super) struct Table {
     pub(super) shared: Arc<Shared>,
     sessions: DashMap<SessionKey, Arc<Session>>,
+    /// The ids that living sessions were given, so that they need not be opened with every request.
+    given: DashMap<Arc<str>, SessionKey>,
     counts: DashMap<Holder, usize>,
     total: AtomicUsize,
 }
@@ -36,7 +38,8 @@ pub(super) enum Verdict {
 
 impl Table {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, sessions: DashMap::new(), counts: DashMap::new(), total: AtomicUsize::new(0) }
+        let (sessions, given, counts) = (DashMap::new(), DashMap::new(), DashMap::new());
+        Self { shared, sessions, given, counts, total: AtomicUsize::new(0) }
     }
 
     /// What is in force now.
@@ -73,7 +76,10 @@ impl Table {
         };
         let key = SessionKey(seal.key);
         let opener = (request.principal.clone(), holder, Arc::clone(&request.route));
-        let session = Session::new(key, hello, opener, request.by_session);
+        let sealed = seal.seal(&self.shared.keyring);
+        let given = Given { id: sealed.as_str().into(), expires: seal.expires };
+        self.given.insert(Arc::clone(&given.id), key);
+        let session = Session::new((key, given), hello, opener, request.by_session);
         let session = Arc::new(session);
         self.sessions.insert(key, Arc::clone(&session));
         self.total.fetch_add(1, Ordering::Relaxed);
@@ -82,13 +88,16 @@ impl Table {
         if !session.goes_on(&self.shared) {
             self.end(key);
         }
-        Verdict::Opened(seal.seal(&self.shared.keyring))
+        Verdict::Opened(sealed)
     }
 
     /// The living session of a sealed id, if it belongs to this route and this principal.
     pub(super) fn find(&self, sealed: &str, request: &Inbound) -> Option<Arc<Session>> {
-        let owner = Owner::new(&request.route.name, &request.principal.subject);
         let now = Timestamp::now().as_second();
+        if let Some(session) = self.known(sealed, request).filter(|session| now < session.given.expires) {
+            return Some(session);
+        }
+        let owner = Owner::new(&request.route.name, &request.principal.subject);
         let seal = match SessionSeal::open(&self.shared.keyring, sealed, owner, now) {
             Ok(seal) => seal,
             Err(Refused::Foreign) => {
@@ -99,6 +108,15 @@ impl Table {
             Err(Refused::Unreadable | Refused::Expired) => return None,
         };
         self.sessions.get(&SessionKey(seal.key)).map(|session| Arc::clone(&session))
+    }
+
+    /// The session that was given this id, if it belongs to this route and this principal.
+    fn known(&self, sealed: &str, request: &Inbound) -> Option<Arc<Session>> {
+        let key = *self.given.get(sealed)?;
+        let session = self.sessions.get(&key).map(|session| Arc::clone(&session))?;
+        let is_of = session.route.name == request.route.name
+            && session.principal.subject == request.principal.subject;
+        is_of.then_some(session)
     }
 
     /// The living session of a sealed id, where it is one of this route and stands for its token.
@@ -113,6 +131,7 @@ impl Table {
     /// Ends a session: its calls, its streams, and what it holds at upstreams.
     pub(super) fn end(&self, key: SessionKey) {
         let Some((_, session)) = self.sessions.remove(&key) else { return };
+        self.given.remove(&session.given.id);
         session.ended.cancel();
         self.total.fetch_sub(1, Ordering::Relaxed);
         self.shared.relay.end_session(key);

@@ -4,13 +4,13 @@ use bytes::Bytes;
 use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
-use super::line::{BUDGET, Ending, Head, Line, Next};
+use super::line::{BUDGET, Ending, Head, Line, Lost, Next};
 
 const LOST: &str = "lost";
 const DONE: Ending = Ending { status: StatusCode::OK, challenge: None };
 
 fn line() -> Line {
-    Line::new(1, CancellationToken::new(), Bytes::from_static(LOST.as_bytes()))
+    Line::new(1, CancellationToken::new(), Lost(Box::new(|| Bytes::from_static(LOST.as_bytes()))))
 }
 
 async fn write(line: &Line, text: &str, last: bool) {
