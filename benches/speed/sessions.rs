@@ -17,9 +17,12 @@ fn is_good(body: &str) -> bool {
 /// initialize, initialized, a call, DELETE: against one call in a session that stands.
 pub(crate) fn whole_session(bench: &Bench) {
     let weir = bench.gateway(LEGACY, UPSTREAMS, "/mcp");
-    let session = open_session(&mut Connection::open(&weir.address), "/mcp");
     let cpu = || weir.cpu();
-    let requests = vec![call(LEGACY, "/mcp", &session, ("up0__big", 64))];
+    let request = |_client| {
+        let session = open_session(&mut Connection::open(&weir.address), "/mcp");
+        call(LEGACY, "/mcp", &session, ("up0__big", 64))
+    };
+    let requests = (0..16).map(request).collect();
     let contender = Contender { label: String::new(), address: &weir.address, requests, cpu: &cpu };
     let sessions = bench.calls / 4;
     let size = Size { calls: sessions, clients: 16, bytes: 64 };
@@ -61,6 +64,8 @@ pub(crate) fn idle(bench: &Bench) {
     let streams: Vec<TcpStream> = sessions.iter().map(|session| standing(&weir.address, session)).collect();
     let full = memory::resident(weir.id(), "VmRSS");
     drop(streams);
+    // It was idle for longer than Weir keeps a connection.
+    let mut opener = Connection::open(&weir.address);
     for session in &sessions {
         let end = format!("mcp-protocol-version: {LEGACY}\r\nmcp-session-id: {session}\r\n");
         let (head, _) = opener.exchange(&request("DELETE", "/mcp", &end, ""));

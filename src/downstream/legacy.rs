@@ -11,6 +11,7 @@ mod encode;
 mod engine;
 mod keeper;
 mod line;
+mod locked;
 mod pipe;
 mod session;
 mod standing;

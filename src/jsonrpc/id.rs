@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// A JSON-RPC id: a string or an integer (2026-07-28, basic, "Requests": never null), as the raw JSON text that
 /// came, so that `1` and `"1"` differ and no digit is lost. Two ids are equal when their texts are.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(Arc<str>);
 
 impl Id {

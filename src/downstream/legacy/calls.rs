@@ -112,7 +112,7 @@ pub(super) fn resume(session: &Arc<Session>, last: &str) -> Resumed {
     let (Ok(stream), Ok(number)) = (stream.parse::<u64>(), number.parse::<u64>()) else {
         return Resumed::Other;
     };
-    let Some(line) = session.lines.get(&stream).map(|line| Arc::clone(&line)) else { return Resumed::Gone };
+    let Some(line) = session.lines.get(&stream) else { return Resumed::Gone };
     let Some(engine) = line.engine() else { return Resumed::Gone };
     // Who read before may not be polled any more.
     engine.release();

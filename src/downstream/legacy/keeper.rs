@@ -36,13 +36,8 @@ fn expire(table: &Table) {
             table.end(session.key);
             continue;
         }
-        let given_up: Vec<u64> = session
-            .lines
-            .iter()
-            .filter(|line| line.is_given_up(limits.resume))
-            .map(|line| *line.key())
-            .collect();
-        for (_, line) in given_up.iter().filter_map(|number| session.lines.remove(number)) {
+        for line in session.lines.all().iter().filter(|line| line.is_given_up(limits.resume)) {
+            session.lines.remove(&line.number);
             line.give_up();
         }
     }

@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use dashmap::DashMap;
-use dashmap::mapref::entry::Entry;
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::decode::Hello;
 use super::line::{BUDGET, Line};
+use super::locked::Locked;
 use crate::config::{Route, Sessions};
 use crate::downstream::Shared;
 use crate::exchange::{Answerer, Caller, Reaction, SessionKey};
@@ -62,16 +61,16 @@ pub(super) struct Session {
     level: Mutex<Option<LogLevel>>,
     listed: Mutex<Hashes>,
     /// The calls that have no answer yet, by the client's id.
-    calls: DashMap<Id, Running>,
+    calls: Locked<Id, Running>,
     /// The streams of calls, by number.
-    pub(super) lines: DashMap<u64, Arc<Line>>,
+    pub(super) lines: Locked<u64, Arc<Line>>,
     /// The questions that the client has not answered, by number, each with the number of its call.
-    questions: DashMap<u64, (Option<u64>, Answerer)>,
+    questions: Locked<u64, (Option<u64>, Answerer)>,
     numbers: AtomicU64,
     /// The standing streams that are open, by number.
     standing: Mutex<BTreeSet<u64>>,
     /// The resources that the client subscribed to; cancelling one ends it.
-    watched: DashMap<String, CancellationToken>,
+    watched: Locked<String, CancellationToken>,
     /// The resources that were updated since the client was last told.
     updated: Mutex<BTreeSet<String>>,
     update: Notify,
@@ -104,12 +103,12 @@ impl Session {
             last_used: Mutex::new(Instant::now()),
             level: Mutex::new(None),
             listed: Mutex::new(Hashes::default()),
-            calls: DashMap::new(),
-            lines: DashMap::new(),
-            questions: DashMap::new(),
+            calls: Locked::default(),
+            lines: Locked::default(),
+            questions: Locked::default(),
             numbers: AtomicU64::new(1),
             standing: Mutex::new(BTreeSet::new()),
-            watched: DashMap::new(),
+            watched: Locked::default(),
             updated: Mutex::new(BTreeSet::new()),
             update: Notify::new(),
             ended: CancellationToken::new(),
@@ -226,25 +225,21 @@ impl Session {
 
     /// Begins a call under a number of its own. `None` when a call with this id is in flight.
     pub(super) fn begin(&self, id: &Id, number: u64) -> Option<CancellationToken> {
-        match self.calls.entry(id.clone()) {
-            Entry::Occupied(_) => None,
-            Entry::Vacant(place) => {
-                let token = self.ended.child_token();
-                place.insert(Running { number, token: token.clone() });
-                Some(token)
-            }
-        }
+        self.calls.begin(id.clone(), || {
+            let token = self.ended.child_token();
+            (Running { number, token: token.clone() }, token)
+        })
     }
 
     /// The call of this number has ended, and its id is free. Another call that has the id by now is left alone.
     pub(super) fn finish(&self, id: &Id, number: u64) {
-        self.calls.remove_if(id, |_, running| running.number == number);
+        self.calls.retain(|known, running| known != id || running.number != number);
         self.forget(number);
     }
 
     /// The client cancels a call of its own.
     pub(super) fn cancel(&self, id: &Id) {
-        if let Some((_, running)) = self.calls.remove(id) {
+        if let Some(running) = self.calls.remove(id) {
             running.token.cancel();
             self.forget(running.number);
         }
@@ -265,7 +260,7 @@ impl Session {
 
     /// The client answers a question. What was not asked, or was answered before, is ignored.
     pub(super) fn answer(&self, number: u64, reaction: Reaction) {
-        if let Some((_, (_, answerer))) = self.questions.remove(&number) {
+        if let Some((_, answerer)) = self.questions.remove(&number) {
             answerer.answer(reaction);
         }
     }
@@ -291,7 +286,7 @@ impl Session {
 
     /// The client is not interested any more.
     pub(super) fn unwatch(&self, uri: &str) {
-        if let Some((_, token)) = self.watched.remove(uri) {
+        if let Some(token) = self.watched.remove(uri) {
             token.cancel();
         }
     }
@@ -319,7 +314,7 @@ impl Session {
 
     /// How many more bytes may be kept for streams that are broken.
     pub(super) fn room(&self) -> usize {
-        BUDGET.saturating_sub(self.lines.iter().map(|line| line.kept()).sum())
+        BUDGET.saturating_sub(self.lines.all().iter().map(|line| line.kept()).sum())
     }
 
     fn standing(&self) -> MutexGuard<'_, BTreeSet<u64>> {
