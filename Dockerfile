@@ -10,7 +10,7 @@ WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    cargo build --release --locked --bin weir && cp target/release/weir /weir
+    cargo build --profile dist --locked --bin weir && cp target/dist/weir /weir
 
 FROM scratch
 LABEL org.opencontainers.image.title="weir" \

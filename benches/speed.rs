@@ -4,7 +4,7 @@
 //! the operating system's account of them. Upstream and load generator are threads of the benchmark; every answer is
 //! checked. Quote the ratios and the processor time: wall clock on a shared machine says little.
 //!
-//! `cargo bench --bench speed` (a release build) needs nginx (Debian: `nginx-light`). `WEIR_BENCH_ROUNDS` and
+//! `cargo bench --profile dist --bench speed` (the build that is shipped) needs nginx (Debian: `nginx-light`). `WEIR_BENCH_ROUNDS` and
 //! `WEIR_BENCH_CALLS` change the size, `WEIR_BENCH_ONLY` takes the measures whose name holds it.
 #![expect(clippy::disallowed_types, reason = "a load generator on plain threads measures wall time")]
 #![expect(
@@ -99,7 +99,7 @@ fn main() {
     let bench = Bench { upstream, nginx, rounds, calls };
     let only = std::env::var("WEIR_BENCH_ONLY").unwrap_or_default();
     println!("| what | goal | measured |\n|---|---|---|");
-    let size = std::fs::metadata(env!("CARGO_BIN_EXE_weir")).expect("the binary").len();
+    let size = std::fs::metadata(gateway::binary()).expect("the binary").len();
     row(
         "binary",
         "20 MiB",

@@ -19,9 +19,7 @@ impl Weir {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("routes.yaml");
         std::fs::write(&path, text).expect("written");
-        // Another build, for comparisons.
-        let binary =
-            std::env::var("WEIR_BINARY").unwrap_or_else(|_unset| env!("CARGO_BIN_EXE_weir").to_owned());
+        let binary = binary();
         let binary = binary.as_str();
         let program = by_way_of.first().copied().unwrap_or(binary);
         let mut command = Command::new(program);
@@ -53,6 +51,11 @@ impl Weir {
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
+}
+
+/// The build that is measured: the one of this benchmark, or another one, for comparisons.
+pub(crate) fn binary() -> String {
+    std::env::var("WEIR_BINARY").unwrap_or_else(|_unset| env!("CARGO_BIN_EXE_weir").to_owned())
 }
 
 /// An upstream in a configuration.
