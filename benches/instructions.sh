@@ -9,7 +9,7 @@ source "$here/../tests/kit/lib/procs.sh"
 WEIR=${WEIR:-${CARGO_TARGET_DIR:-$root/target}/release/weir}
 weir=$(find_weir)
 command -v valgrind >/dev/null || { echo "instructions.sh needs valgrind" >&2; exit 2; }
-dir=$(mktemp -d); trap 'stop_all; rm -rf "$dir"' EXIT
+dir=$(mktemp -d); trap 'set +e; stop_all; rm -rf "$dir"' EXIT   # what is ended does not end well
 few=200 many=1200
 
 read -r up listen admin < <(free_ports 3)

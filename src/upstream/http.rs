@@ -39,6 +39,8 @@ const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static("application/json, tex
 const ACCEPT_EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const MOST_REDIRECTS: usize = 3;
+/// What Weir calls itself towards upstreams.
+const NAME: &str = concat!("weir/", env!("CARGO_PKG_VERSION"));
 
 /// Servers of Node and of uvicorn close a connection that was idle for 5 s. Weir lets go first, so that no call is
 /// written into a connection that is just being closed, which would end in "outcome unknown".
@@ -124,7 +126,7 @@ impl Http {
         let plain = urls.iter().map(|url| Plain::new(url, upstream.timeout.connect, tasks)).collect();
         let credential = RwLock::new(headers_of(&upstream.credential)?);
         let client = reqwest::Client::builder()
-            .user_agent(concat!("weir/", env!("CARGO_PKG_VERSION")))
+            .user_agent(NAME)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)

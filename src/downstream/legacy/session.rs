@@ -241,6 +241,10 @@ impl Session {
     pub(super) fn cancel(&self, id: &Id) {
         if let Some(running) = self.calls.remove(id) {
             running.token.cancel();
+            // Its reader may be one that takes nothing, and so drives nothing.
+            if let Some(engine) = self.lines.get(&running.number).and_then(|line| line.engine()) {
+                engine.release();
+            }
             self.forget(running.number);
         }
     }

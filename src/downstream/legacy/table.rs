@@ -133,6 +133,7 @@ impl Table {
         let Some((_, session)) = self.sessions.remove(&key) else { return };
         self.given.remove(&session.given.id);
         session.ended.cancel();
+        session.lines.all().iter().filter_map(|line| line.engine()).for_each(|engine| engine.release());
         self.total.fetch_sub(1, Ordering::Relaxed);
         self.shared.relay.end_session(key);
         if let Some(mut count) = self.counts.get_mut(&session.holder) {

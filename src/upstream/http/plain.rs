@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HOST;
+use http::header::{HOST, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri};
 use http_body::Body as _;
@@ -80,6 +80,7 @@ impl Plain {
         body: Bytes,
     ) -> Result<Response<Flow>, Fault> {
         head.insert(HOST, self.host.clone());
+        head.insert(USER_AGENT, HeaderValue::from_static(super::NAME));
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method.clone();
         *request.uri_mut() = Uri::from(path);
@@ -142,13 +143,9 @@ impl Line {
     ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
         let mut answer = pin!(self.sender.try_send_request(request));
         std::future::poll_fn(|context| {
-            // Whatever comes, comes by the connection, so that alone has to wake this task.
-            let ended = self.poll(context).is_ready();
-            match answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                // Dropped with the connection, the answer is an error; it is woken for that.
-                Poll::Pending if ended => answer.as_mut().poll(context),
-                polled => polled,
-            }
+            // Whatever comes, comes by the connection. Where that has ended it is dropped, and the answer is an error.
+            let _ended = self.poll(context);
+            answer.as_mut().poll(context)
         })
         .await
     }
