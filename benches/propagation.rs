@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use gateway::{Weir, entry};
-use http::{between, read_body, read_head};
+use http::{between, header, read_body, read_head, request};
 use number::{count, setting};
 
 const MODERN: &str = "2026-07-28";
@@ -101,35 +101,17 @@ fn listen(address: &str, era: &str) -> BufReader<TcpStream> {
         return ask(address, "POST", &head, &body).0;
     }
     let hello = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
-    let session = session(address, hello).expect("a session");
+    let (_, answered) = ask(address, "POST", "", hello);
+    let session = header(&answered, "mcp-session-id").expect("a session");
     let head = format!("mcp-session-id: {session}\r\n");
     ask(address, "POST", &head, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     ask(address, "GET", &head, "").0
 }
 
-/// Opens a session. Its id is read as it was written: it is case-sensitive.
-fn session(address: &str, hello: &str) -> Option<String> {
-    let mut stream = TcpStream::connect(address).expect("a connection");
-    stream.write_all(request("POST", "", hello).as_bytes()).expect("written");
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    lines.find_map(|line| {
-        let (name, value) = line.split_once(": ")?;
-        name.eq_ignore_ascii_case("mcp-session-id").then(|| value.to_owned())
-    })
-}
-
-fn request(verb: &str, head: &str, body: &str) -> String {
-    format!(
-        "{verb} /mcp HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n\
-         accept: application/json, text/event-stream\r\n{head}content-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-}
-
 fn ask(address: &str, verb: &str, head: &str, body: &str) -> (BufReader<TcpStream>, String) {
     let mut stream = TcpStream::connect(address).expect("a connection");
     stream.set_nodelay(true).expect("nodelay");
-    stream.write_all(request(verb, head, body).as_bytes()).expect("written");
+    stream.write_all(request(verb, "/mcp", head, body).as_bytes()).expect("written");
     let mut stream = BufReader::new(stream);
     let head = read_head(&mut stream).expect("a head");
     assert!(head.starts_with("HTTP/1.1 20"), "{head}");

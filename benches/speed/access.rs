@@ -10,14 +10,11 @@ use jsonwebtoken::crypto::sign;
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey};
 
+use super::calls::is_good;
 use super::client::{MODERN, modern};
 use super::{Bench, Contender, Size, ratio_row};
 
 const RULES: usize = 50;
-
-fn is_good(body: &str) -> bool {
-    body.contains("\"id\":7") && body.contains("\"text\":\"x")
-}
 
 /// The same calls with access and without.
 pub(crate) fn access(bench: &Bench) {

@@ -9,7 +9,8 @@ const SMALL: usize = 64;
 const LARGE: usize = 64 * 1024;
 const HUGE: usize = 8 * 1024 * 1024;
 
-fn is_good(body: &str) -> bool {
+/// Whether an answer is that of a call.
+pub(crate) fn is_good(body: &str) -> bool {
     body.contains("\"id\":7") && body.contains("\"text\":\"x")
 }
 

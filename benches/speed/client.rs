@@ -4,7 +4,7 @@ use std::io::{BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::http::{header, read_body, read_head};
+use super::http::{header, read_body, read_head, request};
 use super::number::count;
 
 pub(crate) const MODERN: &str = "2026-07-28";
@@ -32,13 +32,9 @@ pub(crate) struct Times {
     pub(crate) p99: f64,
 }
 
-/// A request over HTTP.
-pub(crate) fn request(verb: &str, path: &str, head: &str, body: &str) -> String {
-    format!(
-        "{verb} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n\
-         accept: application/json, text/event-stream\r\n{head}content-length: {}\r\n\r\n{body}",
-        body.len()
-    )
+/// The head of whatever a legacy client sends in a session.
+pub(crate) fn in_session(session: &str) -> String {
+    format!("mcp-protocol-version: {LEGACY}\r\nmcp-session-id: {session}\r\n")
 }
 
 /// A request of a modern client.
@@ -54,7 +50,7 @@ pub(crate) fn modern(path: &str, head: &str, (method, name, params): (&str, &str
 
 /// A request of a legacy client in a session.
 pub(crate) fn legacy(path: &str, session: &str, (method, params): (&str, &str)) -> String {
-    let head = format!("mcp-protocol-version: {LEGACY}\r\nmcp-session-id: {session}\r\n");
+    let head = in_session(session);
     let body = format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{{params}}}}}"#);
     request("POST", path, &head, &body)
 }
@@ -77,8 +73,7 @@ pub(crate) fn open_session(connection: &mut Connection, path: &str) -> String {
     let (head, _) = connection.exchange(&request("POST", path, "", &hello));
     let session = header(&head, "mcp-session-id").expect("a session").to_owned();
     let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-    let with = format!("mcp-protocol-version: {LEGACY}\r\nmcp-session-id: {session}\r\n");
-    let (head, _) = connection.exchange(&request("POST", path, &with, ready));
+    let (head, _) = connection.exchange(&request("POST", path, &in_session(&session), ready));
     assert!(head.starts_with("HTTP/1.1 202"), "{head}");
     session
 }

@@ -3,9 +3,9 @@
 use std::io::{BufReader, Write as _};
 use std::net::TcpStream;
 
-use super::client::{Connection, LEGACY, call, open_session, request};
+use super::client::{Connection, LEGACY, call, in_session, open_session};
 use super::gateway::Weir;
-use super::http::read_head;
+use super::http::{read_head, request};
 use super::{Bench, Contender, Size, count, memory, row};
 
 const UPSTREAMS: usize = 3;
@@ -46,8 +46,11 @@ fn live(weir: &Weir) {
     let session = open_session(&mut connection, "/mcp");
     let (head, body) = connection.exchange(&call(LEGACY, "/mcp", &session, ("up0__big", 64)));
     assert!(head.starts_with("HTTP/1.1 200") && is_good(&body), "{head}{body}");
-    let end = format!("mcp-protocol-version: {LEGACY}\r\nmcp-session-id: {session}\r\n");
-    let (head, _) = connection.exchange(&request("DELETE", "/mcp", &end, ""));
+    end(&mut connection, &session);
+}
+
+fn end(connection: &mut Connection, session: &str) {
+    let (head, _) = connection.exchange(&request("DELETE", "/mcp", &in_session(session), ""));
     assert!(head.starts_with("HTTP/1.1 204"), "{head}");
 }
 
@@ -67,9 +70,7 @@ pub(crate) fn idle(bench: &Bench) {
     // It was idle for longer than Weir keeps a connection.
     let mut opener = Connection::open(&weir.address);
     for session in &sessions {
-        let end = format!("mcp-protocol-version: {LEGACY}\r\nmcp-session-id: {session}\r\n");
-        let (head, _) = opener.exchange(&request("DELETE", "/mcp", &end, ""));
-        assert!(head.starts_with("HTTP/1.1 204"), "{head}");
+        end(&mut opener, session);
     }
     // Memory is given back while others work.
     for _ in 0..100 {
@@ -84,8 +85,7 @@ pub(crate) fn idle(bench: &Bench) {
 
 fn standing(address: &str, session: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("a connection");
-    let head = format!("mcp-protocol-version: {LEGACY}\r\nmcp-session-id: {session}\r\n");
-    stream.write_all(request("GET", "/mcp", &head, "").as_bytes()).expect("written");
+    stream.write_all(request("GET", "/mcp", &in_session(session), "").as_bytes()).expect("written");
     let mut reader = BufReader::new(stream);
     let head = read_head(&mut reader).expect("a head");
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");

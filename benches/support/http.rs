@@ -3,6 +3,15 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpStream;
 
+/// A request of a client that takes both forms of answers; `head` are further lines of its head.
+pub(crate) fn request(verb: &str, path: &str, head: &str, body: &str) -> String {
+    format!(
+        "{verb} {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\n{head}content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
 /// The head of a message, as it came, with the empty line that ends it; `None` at the end of the connection.
 pub(crate) fn read_head(stream: &mut BufReader<TcpStream>) -> Option<String> {
     let mut head = String::new();

@@ -63,8 +63,9 @@ fn t099_a_clock_that_is_set_ends_nobody_but_whose_token_is_over() {
         issuer.signed(AUDIENCE, &[("scope", json!("mcp:read mcp:write")), ("exp", json!(now + seconds))])
     };
     let (short, long) = (good_for(1800), good_for(3 * 3600));
-    let not_yet = [("scope", json!("mcp:read")), ("nbf", json!(now - 60)), ("exp", json!(now + 3 * 3600))];
-    let begun = issuer.signed(AUDIENCE, &not_yet);
+    let a_minute_ago =
+        [("scope", json!("mcp:read")), ("nbf", json!(now - 60)), ("exp", json!(now + 3 * 3600))];
+    let begun = issuer.signed(AUDIENCE, &a_minute_ago);
     let status = |token: &str| {
         let client = Client::new(weir.address, Side::Modern).token(token);
         client.ask(Ask::new("tools/list")).status()
