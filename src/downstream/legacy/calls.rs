@@ -45,7 +45,8 @@ pub(super) async fn answer(
         let id = id.clone();
         move || encode::lost(&id, tool)
     }));
-    let line = Arc::new(Line::new(number, token.clone(), lost));
+    let line = Arc::new(Line::new(number, (token.clone(), Engine::new(&legacy.calls)), lost));
+    session.lines.insert(number, Arc::clone(&line));
     let driver = Driver {
         shared: Arc::clone(&legacy.shared),
         session: Arc::clone(session),
@@ -55,23 +56,18 @@ pub(super) async fn answer(
         tool,
         cancelled: token,
     };
-    let engine = Engine::new(driver.run(reply), &legacy.calls);
-    line.driven_by(engine.clone());
-    session.lines.insert(number, Arc::clone(&line));
-    head(session, (line, engine), accepts).await
+    line.engine.start(driver.run(reply));
+    head(session, line, accepts).await
 }
 
 /// Waits for the first message: if it is the last one too, the answer is JSON.
-async fn head(
-    session: &Arc<Session>,
-    (line, engine): (Arc<Line>, Engine),
-    accepts: Accepts,
-) -> Response<Body> {
-    let reader = Reader { epoch: line.attach(1), line, session: Arc::clone(session), engine };
-    let first = || timeout(HEAD_WAIT, reader.engine.while_waiting(reader.line.head()));
+async fn head(session: &Arc<Session>, line: Arc<Line>, accepts: Accepts) -> Response<Body> {
+    let reader = Reader { epoch: line.attach(1), line, session: Arc::clone(session) };
+    let engine = &reader.line.engine;
+    let first = || timeout(HEAD_WAIT, engine.while_waiting(reader.line.head()));
     let head = match accepts {
         Accepts::Json => {
-            let last = reader.engine.while_waiting(reader.line.last()).await;
+            let last = engine.while_waiting(reader.line.last()).await;
             last.map_or(Head::Nothing, Head::Whole)
         }
         // What an HTTP status says, an event stream cannot.
@@ -113,11 +109,9 @@ pub(super) fn resume(session: &Arc<Session>, last: &str) -> Resumed {
         return Resumed::Other;
     };
     let Some(line) = session.lines.get(&stream) else { return Resumed::Gone };
-    let Some(engine) = line.engine() else { return Resumed::Gone };
     // Who read before may not be polled any more.
-    engine.release();
-    let epoch = line.attach(number.saturating_add(1));
-    let reader = Reader { epoch, line, session: Arc::clone(session), engine };
+    line.engine.release();
+    let reader = Reader { epoch: line.attach(number.saturating_add(1)), line, session: Arc::clone(session) };
     Resumed::Stream(events(reader, number, false))
 }
 
@@ -230,12 +224,11 @@ struct Reader {
     line: Arc<Line>,
     epoch: u64,
     session: Arc<Session>,
-    engine: Engine,
 }
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.engine.release();
+        self.line.engine.release();
         let is_crowded = self.session.lines.len() > MOST_LINES;
         let room = if is_crowded { 0 } else { self.session.room() };
         if self.line.detach(self.epoch, room) {
@@ -258,7 +251,7 @@ fn events(reader: Reader, last: u64, fresh: bool) -> Response<Body> {
     let priming = primed.then(|| encode_priming(&reader.event_id(0), RETRY));
     let rest = stream::unfold(Some((reader, last)), |state| async move {
         let (reader, last) = state?;
-        match reader.engine.while_waiting(reader.line.next(reader.epoch)).await {
+        match reader.line.engine.while_waiting(reader.line.next(reader.epoch)).await {
             Next::Message(sent) => {
                 let done = sent.ending.is_some();
                 let event = as_event(&reader, &sent);

@@ -6,22 +6,22 @@
 
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use crate::task::TaskGroup;
 
 type Run = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What drives one call. Its owners share it; the call, which may hold one of them, is dropped when it has ended.
-#[derive(Clone)]
+/// What drives one call. The call, which may hold it, is dropped when it has ended.
 pub(super) struct Engine {
-    state: Arc<Mutex<State>>,
+    state: Mutex<State>,
     calls: TaskGroup,
 }
 
+#[derive(Default)]
 struct State {
-    /// `None` once the call has ended, or has a task.
+    /// `None` before the call begins, and once it has ended or has a task.
     run: Option<Run>,
     /// Who drives it.
     driver: Option<Waker>,
@@ -34,10 +34,14 @@ impl std::fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// One for a call; `calls` own its task where it needs one.
-    pub(super) fn new(run: impl Future<Output = ()> + Send + 'static, calls: &TaskGroup) -> Self {
-        let state = State { run: Some(Box::pin(run)), driver: None };
-        Self { state: Arc::new(Mutex::new(state)), calls: calls.clone() }
+    /// One without a call yet; `calls` own the call's task where it needs one.
+    pub(super) fn new(calls: &TaskGroup) -> Self {
+        Self { state: Mutex::default(), calls: calls.clone() }
+    }
+
+    /// The call begins as soon as somebody waits for what comes of it.
+    pub(super) fn start(&self, run: impl Future<Output = ()> + Send + 'static) {
+        self.state().run = Some(Box::pin(run));
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

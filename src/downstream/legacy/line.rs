@@ -5,7 +5,7 @@
 //! kept within the session's budget.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, OnceLock};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -103,7 +103,8 @@ pub(super) struct Line {
     call: CancellationToken,
     /// Writes the last message in place of one that is too large to be kept.
     lost: Lost,
-    engine: OnceLock<Engine>,
+    /// What drives the call.
+    pub(super) engine: Engine,
 }
 
 /// How an answer begins.
@@ -118,9 +119,9 @@ pub(super) enum Head {
 }
 
 impl Line {
-    /// A stream with a reader attached. `call` cancels the call; `lost` writes the answer in place of one that is too
+    /// A stream with a reader attached. `call` cancels the call and `engine` drives it; `lost` writes the answer in place of one that is too
     /// large to be kept.
-    pub(super) fn new(number: u64, call: CancellationToken, lost: Lost) -> Self {
+    pub(super) fn new(number: u64, (call, engine): (CancellationToken, Engine), lost: Lost) -> Self {
         let state = State {
             messages: VecDeque::new(),
             next: 1,
@@ -138,18 +139,8 @@ impl Line {
             read: Notify::new(),
             call,
             lost,
-            engine: OnceLock::new(),
+            engine,
         }
-    }
-
-    /// What drives its call, from now on.
-    pub(super) fn driven_by(&self, engine: Engine) {
-        self.engine.get_or_init(|| engine);
-    }
-
-    /// What drives its call.
-    pub(super) fn engine(&self) -> Option<Engine> {
-        self.engine.get().cloned()
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {

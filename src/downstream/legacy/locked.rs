@@ -53,6 +53,14 @@ impl<K: Ord, V> Locked<K, V> {
         self.map().remove(key)
     }
 
+    /// Takes a value out of which this is true; asked under the lock.
+    pub(super) fn remove_if(&self, key: &K, is_it: impl FnOnce(&V) -> bool) {
+        let mut map = self.map();
+        if map.get(key).is_some_and(is_it) {
+            map.remove(key);
+        }
+    }
+
     /// Keeps those of which this is true; asked under the lock.
     pub(super) fn retain(&self, keep: impl FnMut(&K, &mut V) -> bool) {
         self.map().retain(keep);

@@ -233,7 +233,7 @@ impl Session {
 
     /// The call of this number has ended, and its id is free. Another call that has the id by now is left alone.
     pub(super) fn finish(&self, id: &Id, number: u64) {
-        self.calls.retain(|known, running| known != id || running.number != number);
+        self.calls.remove_if(id, |running| running.number == number);
         self.forget(number);
     }
 
@@ -242,8 +242,8 @@ impl Session {
         if let Some(running) = self.calls.remove(id) {
             running.token.cancel();
             // Its reader may be one that takes nothing, and so drives nothing.
-            if let Some(engine) = self.lines.get(&running.number).and_then(|line| line.engine()) {
-                engine.release();
+            if let Some(line) = self.lines.get(&running.number) {
+                line.engine.release();
             }
             self.forget(running.number);
         }

@@ -94,7 +94,7 @@ impl Table {
     /// The living session of a sealed id, if it belongs to this route and this principal.
     pub(super) fn find(&self, sealed: &str, request: &Inbound) -> Option<Arc<Session>> {
         let now = Timestamp::now().as_second();
-        if let Some(session) = self.known(sealed, request).filter(|session| now < session.given.expires) {
+        if let Some(session) = self.known(sealed, request, now) {
             return Some(session);
         }
         let owner = Owner::new(&request.route.name, &request.principal.subject);
@@ -110,13 +110,14 @@ impl Table {
         self.sessions.get(&SessionKey(seal.key)).map(|session| Arc::clone(&session))
     }
 
-    /// The session that was given this id, if it belongs to this route and this principal.
-    fn known(&self, sealed: &str, request: &Inbound) -> Option<Arc<Session>> {
+    /// The session that was given this id, if it belongs to this route and this principal and goes on at this time, in
+    /// seconds since 1970 UTC.
+    fn known(&self, sealed: &str, request: &Inbound, now: i64) -> Option<Arc<Session>> {
         let key = *self.given.get(sealed)?;
         let session = self.sessions.get(&key).map(|session| Arc::clone(&session))?;
         let is_of = session.route.name == request.route.name
             && session.principal.subject == request.principal.subject;
-        is_of.then_some(session)
+        (is_of && now < session.given.expires).then_some(session)
     }
 
     /// The living session of a sealed id, where it is one of this route and stands for its token.
@@ -133,7 +134,7 @@ impl Table {
         let Some((_, session)) = self.sessions.remove(&key) else { return };
         self.given.remove(&session.given.id);
         session.ended.cancel();
-        session.lines.all().iter().filter_map(|line| line.engine()).for_each(|engine| engine.release());
+        session.lines.all().iter().for_each(|line| line.engine.release());
         self.total.fetch_sub(1, Ordering::Relaxed);
         self.shared.relay.end_session(key);
         if let Some(mut count) = self.counts.get_mut(&session.holder) {

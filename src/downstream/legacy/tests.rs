@@ -4,13 +4,17 @@ use bytes::Bytes;
 use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
+use super::engine::Engine;
 use super::line::{BUDGET, Ending, Head, Line, Lost, Next};
+use crate::task::TaskGroup;
 
 const LOST: &str = "lost";
 const DONE: Ending = Ending { status: StatusCode::OK, challenge: None };
 
 fn line() -> Line {
-    Line::new(1, CancellationToken::new(), Lost(Box::new(|| Bytes::from_static(LOST.as_bytes()))))
+    let engine = Engine::new(&TaskGroup::new("calls"));
+    let lost = Lost(Box::new(|| Bytes::from_static(LOST.as_bytes())));
+    Line::new(1, (CancellationToken::new(), engine), lost)
 }
 
 async fn write(line: &Line, text: &str, last: bool) {

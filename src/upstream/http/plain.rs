@@ -126,15 +126,11 @@ struct Line {
 }
 
 impl Line {
-    /// Lets it go on; ready once it has ended. All that it brings lies ready for whoever looks next.
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let Some(connection) = self.connection.as_mut() else { return Poll::Ready(()) };
-        let ended = Pin::new(connection).poll(context).is_ready();
-        if ended {
-            self.connection = None;
-            return Poll::Ready(());
-        }
-        Poll::Pending
+    /// Lets it go on; true while it stands. All that it brings lies ready for whoever looks next: where it has ended, the
+    /// end.
+    fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        self.connection.take_if(|connection| Pin::new(connection).poll(context).is_ready());
+        self.connection.is_some()
     }
 
     async fn exchange(
@@ -143,8 +139,7 @@ impl Line {
     ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
         let mut answer = pin!(self.sender.try_send_request(request));
         std::future::poll_fn(|context| {
-            // Whatever comes, comes by the connection. Where that has ended it is dropped, and the answer is an error.
-            let _ended = self.poll(context);
+            self.poll(context);
             answer.as_mut().poll(context)
         })
         .await
@@ -170,8 +165,7 @@ impl Pool {
     fn take(&self, context: &mut Context<'_>) -> Option<Line> {
         loop {
             let (mut line, since) = self.idle().lines.pop()?;
-            if since.elapsed() < IDLE_CONNECTION && line.poll(context).is_pending() && line.sender.is_ready()
-            {
+            if since.elapsed() < IDLE_CONNECTION && line.poll(context) && line.sender.is_ready() {
                 return Some(line);
             }
         }
@@ -228,9 +222,9 @@ impl Flow {
 
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
         loop {
-            let ended = self.line.as_mut().is_none_or(|line| line.poll(context).is_ready());
-            let mut quiet = Context::from_waker(Waker::noop());
-            let context = if ended { &mut *context } else { &mut quiet };
+            if let Some(line) = self.line.as_mut() {
+                line.poll(context);
+            }
             match Pin::new(&mut self.body).poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) if frame.is_data() => {
                     return Poll::Ready(Ok(frame.into_data().ok()));
@@ -253,8 +247,7 @@ impl Flow {
     fn release(&mut self) {
         let Some(mut line) = self.line.take() else { return };
         // It gets ready for another request as soon as it is looked at.
-        let stands = line.poll(&mut Context::from_waker(Waker::noop())).is_pending();
-        if stands && line.sender.is_ready() {
+        if line.poll(&mut Context::from_waker(Waker::noop())) && line.sender.is_ready() {
             self.pool.keep(line, &self.tasks);
         }
     }
