@@ -37,14 +37,14 @@ fn the_life_of_a_link_is_visible() {
     assert_eq!((state("beta", "up"), state("beta", "down")), (Some(0.0), Some(1.0)));
     beta.restart();
     eventually!(status(&weir)["upstreams"][1]["state"] == "up");
-    let changes = status(&weir)["changes"].clone();
     let told = |upstream: &str, what: &str| {
+        let changes = status(&weir)["changes"].clone();
         let mut all = changes.as_array().into_iter().flatten();
         all.any(|change| {
             change["upstream"] == upstream && change["what"].as_str().is_some_and(|text| text.contains(what))
         })
     };
-    assert!(told("beta", "up") && told("beta", "tools: added beta__big"), "{changes}");
+    eventually!(told("beta", "up") && told("beta", "tools: added beta__big"));
     let mut stream = weir.legacy().listen();
     eventually!(status(&weir)["streams"] == 1);
     assert_eq!(status(&weir)["sessions"], 1);
