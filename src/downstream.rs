@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::AsHeaderName;
 use http::{HeaderMap, Method, Response, StatusCode, header};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -37,10 +38,6 @@ use crate::relay::{Relay, Seat};
 use crate::seal::{Keyring, random_bytes};
 use crate::task::TaskGroup;
 use negotiate::Turn;
-
-/// Where a connection comes from: an extension of its requests.
-#[derive(Debug, Clone, Copy)]
-pub struct Peer(pub IpAddr);
 
 /// A request whose body has been read, within limits, and whose caller is known.
 #[derive(Debug)]
@@ -300,7 +297,7 @@ fn client_name(params: &Object<'_>, key: &str) -> Option<Arc<str>> {
 }
 
 /// A header as text; `None` where it is absent or not visible ASCII.
-fn header_text<'h>(map: &'h HeaderMap, name: &str) -> Option<&'h str> {
+fn header_text(map: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     map.get(name).and_then(|value| value.to_str().ok())
 }
 
@@ -312,7 +309,7 @@ fn session_id(map: &HeaderMap) -> Option<&[u8]> {
 /// Whether a media type header names JSON (parameters allowed).
 #[must_use]
 pub fn is_json(map: &HeaderMap) -> bool {
-    header_text(map, header::CONTENT_TYPE.as_str())
+    header_text(map, header::CONTENT_TYPE)
         .and_then(|text| text.split(';').next())
         .is_some_and(|media| media.trim().eq_ignore_ascii_case("application/json"))
 }

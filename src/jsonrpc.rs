@@ -15,7 +15,7 @@ mod scan;
 mod split;
 
 pub use canonical::canonical;
-pub use edit::{Edit, Text};
+pub use edit::{Edit, Text, quoted};
 pub use error::{Error, RpcError};
 pub use id::Id;
 pub use message::{Message, request, response_error, response_result};

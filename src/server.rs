@@ -11,7 +11,7 @@ mod entrance;
 mod refuse;
 mod stack;
 
-pub use accept::{ConnectionLimits, Running, accept};
+pub use accept::{Answering, ConnectionLimits, Running, Service, accept};
 pub use bind::{BindError, bind};
 pub use doors::Gate;
-pub use stack::{McpService, admin_service, mcp_service};
+pub use stack::{admin_service, mcp_service};

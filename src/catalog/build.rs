@@ -7,7 +7,7 @@ use super::claims::Claims;
 use super::item::hash;
 use super::{Catalog, Entry, Inventories, Item, LeftOut};
 use crate::config::{Config, Upstream};
-use crate::jsonrpc::{Edit, Object};
+use crate::jsonrpc::{Edit, Object, quoted};
 use crate::names::{LocalName, Published, UpstreamName};
 use crate::protocol::{ListKind, meta};
 
@@ -180,9 +180,9 @@ fn definition<'c>(kind: ListKind, candidate: &Candidate<'c>, claims: &mut Claims
     if candidate.published.full.is_none() && candidate.entry.local.as_str() == published {
         return Arc::clone(raw);
     }
-    let mut edit = Edit::new().set(kind.key(), serde_json::Value::from(published).to_string());
+    let mut edit = Edit::new().set(kind.key(), quoted(published));
     if let Some(full) = &candidate.published.full {
-        let full = serde_json::Value::from(full.as_str()).to_string();
+        let full = quoted(full.as_str());
         let inner = object.object("_meta").unwrap_or_default();
         edit = edit.set("_meta", Edit::new().set(meta::WEIR_NAME, full).apply(&inner));
     }

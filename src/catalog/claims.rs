@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::jsonrpc::{Edit, Object};
+use crate::jsonrpc::{Edit, Object, quoted};
 use crate::names::{UpstreamName, mark_uri};
 
 /// Where a tool names its user interface (the extension `io.modelcontextprotocol/ui`, "Resource Discovery"), and where
@@ -43,7 +43,7 @@ impl<'c> Claims<'c> {
         let ui = inner.object(UI);
         for (key, uri) in [(UI, ui.as_ref().and_then(|ui| ui.text(RESOURCE))), (FLAT, inner.text(FLAT))] {
             let Some(uri) = uri.filter(|uri| !self.claim(uri, upstream)) else { continue };
-            let published = serde_json::Value::from(mark_uri(&uri, upstream)).to_string();
+            let published = quoted(&mark_uri(&uri, upstream));
             let raw = match (&ui, key) {
                 (Some(ui), UI) => Edit::new().set(RESOURCE, published).apply(ui),
                 _ => published,

@@ -23,7 +23,7 @@ mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderName, Response, StatusCode};
+use http::{Response, StatusCode};
 
 use super::accept::{self, Accepts};
 use super::{Body, Inbound, Shared, negotiate, render, session_id, unreadable};
@@ -190,7 +190,7 @@ impl Legacy {
             Verdict::Opened(sealed) => {
                 let seat = self.shared.seat(request);
                 let response = encode::initialized(id, hello.revision, &seat, accepts);
-                render::with_header(response, HeaderName::from_static(headers::SESSION_ID), &sealed)
+                render::with_header(response, headers::SESSION_ID, &sealed)
             }
             Verdict::TooMany => encode::busy(id, StatusCode::TOO_MANY_REQUESTS),
             Verdict::Full => encode::busy(id, StatusCode::SERVICE_UNAVAILABLE),

@@ -113,7 +113,7 @@ fn call(
     Call {
         method: ask.method,
         name: ask.name,
-        params: crate::jsonrpc::Edit::new().apply(params),
+        params: params.as_json().to_owned(),
         progress_token: ask.progress_token,
         log_level: ask.log_level,
         log_asked: true,

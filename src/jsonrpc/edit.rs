@@ -1,12 +1,14 @@
 //! Writing an object anew from raw members: what is not named stays byte for byte.
 
+use std::borrow::Cow;
+
 use super::Object;
 
 /// A change to one level of a JSON object. Members that no change names keep their place and their text.
 #[derive(Debug, Default, Clone)]
 pub struct Edit<'e> {
-    first: Vec<(&'e str, String)>,
-    set: Vec<(&'e str, String)>,
+    first: Vec<(&'e str, Cow<'e, str>)>,
+    set: Vec<(&'e str, Cow<'e, str>)>,
     removed: Vec<&'e str>,
 }
 
@@ -19,14 +21,14 @@ impl<'e> Edit<'e> {
 
     /// Gives a member a new raw value in its place, or adds it at the end.
     #[must_use]
-    pub fn set(mut self, key: &'e str, raw: impl Into<String>) -> Self {
+    pub fn set(mut self, key: &'e str, raw: impl Into<Cow<'e, str>>) -> Self {
         self.set.push((key, raw.into()));
         self
     }
 
     /// Adds a member in front; an older member of that name goes.
     #[must_use]
-    pub fn first(mut self, key: &'e str, raw: impl Into<String>) -> Self {
+    pub fn first(mut self, key: &'e str, raw: impl Into<Cow<'e, str>>) -> Self {
         self.first.push((key, raw.into()));
         self
     }
@@ -51,7 +53,7 @@ impl<'e> Edit<'e> {
             if self.removed.contains(&key) || self.first.iter().any(|(k, _)| *k == key) {
                 continue;
             }
-            let raw = self.set.iter().find(|(k, _)| *k == key).map_or(raw, |(_, new)| new.as_str());
+            let raw = self.set.iter().find(|(k, _)| *k == key).map_or(raw, |(_, new)| new.as_ref());
             text.member(key, raw);
         }
         for (key, raw) in &self.set {
@@ -96,9 +98,7 @@ impl Text {
 
     /// Adds a member whose value is a string.
     pub fn text(&mut self, key: &str, value: &str) {
-        let mut raw = String::with_capacity(value.len() + 2);
-        quote(&mut raw, value);
-        self.member(key, &raw);
+        self.member(key, &quoted(value));
     }
 
     /// The finished object.
@@ -109,10 +109,19 @@ impl Text {
     }
 }
 
+/// A string as JSON, with its quotes.
+#[must_use]
+pub fn quoted(text: &str) -> String {
+    let mut raw = String::with_capacity(text.len() + 2);
+    quote(&mut raw, text);
+    raw
+}
+
 /// Writes a string as JSON.
 fn quote(out: &mut String, text: &str) {
-    let is_plain = text.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\');
-    if is_plain {
+    // Without a way out in the middle, so that many bytes are looked at at once.
+    let is_special = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    if !text.bytes().fold(false, |found, byte| found | is_special(byte)) {
         out.push('"');
         out.push_str(text);
         out.push('"');

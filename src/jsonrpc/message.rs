@@ -43,13 +43,13 @@ const ENVELOPE_KEYS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result",
 const PARAMS_KEYS: [&str; 4] = ["name", "uri", "arguments", "_meta"];
 
 impl<'a> Message<'a> {
-    /// Reads one message from text that passed [`super::scan`].
+    /// Reads one message from text that passed [`super::scan`]; of other text nothing is promised but that it ends.
     ///
     /// # Errors
-    /// [`Error`] when it is not JSON, a batch, no JSON-RPC 2.0 message, or holds a key twice in the envelope, in
+    /// [`Error`] when it is a batch, no JSON-RPC 2.0 message, or holds a key twice in the envelope, in
     /// `params` or in `params._meta`.
     pub fn read(text: &'a str) -> Result<Self, Error> {
-        let envelope = Object::read(text).map_err(|error| match error {
+        let envelope = Object::reread(text).map_err(|error| match error {
             ObjectError::Duplicate(key) => Error::DuplicateKey { key, id: None },
             ObjectError::NotAnObject => not_an_object(text),
         })?;
@@ -100,12 +100,12 @@ fn open_params<'a>(raw: &'a str, id: Option<&Id>) -> Result<Object<'a>, Error> {
         ObjectError::Duplicate(key) => Error::DuplicateKey { key, id: id.cloned() },
         ObjectError::NotAnObject => Error::Params { id: id.cloned() },
     };
-    let params = Object::read(raw).map_err(refuse)?;
+    let params = Object::reread(raw).map_err(refuse)?;
     if let Some(key) = params.variant_of(&PARAMS_KEYS) {
         return Err(Error::DuplicateKey { key: key.to_owned(), id: id.cloned() });
     }
     if let Some(meta) = params.get("_meta") {
-        Object::read(meta).map_err(refuse)?;
+        Object::reread(meta).map_err(refuse)?;
     }
     Ok(params)
 }

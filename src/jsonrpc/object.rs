@@ -12,6 +12,7 @@ use super::split::split;
 /// The members of one JSON object in the order they came, values as raw text. Keys occur once.
 #[derive(Debug, Clone, Default)]
 pub struct Object<'a> {
+    text: &'a str,
     members: Vec<(Cow<'a, str>, &'a str)>,
 }
 
@@ -28,8 +29,13 @@ impl<'a> Object<'a> {
         let read: Read<'a> = serde_json::from_str(text).map_err(|_why| ObjectError::NotAnObject)?;
         match read.duplicate {
             Some(key) => Err(ObjectError::Duplicate(key.chars().take(64).collect())),
-            None => Ok(Self { members: read.members }),
+            None => Ok(Self { text, members: read.members }),
         }
+    }
+
+    /// Reads one level of a text that was read before, or that Weir wrote of what was: its syntax is not looked at again.
+    pub(crate) fn reread(text: &'a str) -> Result<Self, ObjectError> {
+        split(text).map_or_else(|| Self::read(text), |members| Ok(Self { text, members }))
     }
 
     /// Reads one level of a JSON object; `None` for anything else and for an object with a duplicate key.
@@ -42,7 +48,13 @@ impl<'a> Object<'a> {
     /// [`Object::open`].
     #[must_use]
     pub fn reopen(text: &'a str) -> Option<Self> {
-        split(text).map(|members| Self { members }).or_else(|| Self::open(text))
+        Self::reread(text).ok()
+    }
+
+    /// The whole object as it was written; `{}` for one that never was.
+    #[must_use]
+    pub fn as_json(&self) -> &'a str {
+        if self.text.is_empty() { "{}" } else { self.text }
     }
 
     /// The raw text of a member.

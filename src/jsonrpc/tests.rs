@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::sample::select;
-use proptest::{prop_assert_eq, proptest};
+use proptest::{prop_assert, prop_assert_eq, proptest};
 
 use super::{Edit, Error, Id, MAX_DEPTH, Message, Object, scan};
 
@@ -113,50 +113,133 @@ fn an_edit_leaves_other_members_byte_for_byte() {
     assert_eq!(Edit::new().first("z", "0").apply(&object), r#"{"z":0,"a":1.0e5,"name":"x"}"#);
 }
 
-fn four_digits(bytes: &mut impl Iterator<Item = u8>) -> Option<u32> {
-    let digits: String = bytes.take(4).map(char::from).collect();
-    let is_whole = digits.len() == 4 && digits.chars().all(|c| c.is_ascii_hexdigit());
-    is_whole.then(|| u32::from_str_radix(&digits, 16).ok()).flatten()
-}
-
-/// What [`scan`] looks for, found byte by byte.
-fn is_scanned(text: &str) -> bool {
+/// What [`scan`] promises, found by the parser and by a look at each byte.
+fn is_sound(text: &str) -> bool {
+    let (mut depth, mut is_string, mut high, mut deepest) = (0_usize, false, false, 0);
     let mut bytes = text.bytes();
-    let (mut depth, mut is_string, mut high) = (0_usize, false, false);
     while let Some(byte) = bytes.next() {
         let mut unit = None;
         match byte {
             b'"' if high => return false,
             b'"' => is_string = !is_string,
-            b'\\' if is_string && bytes.next() == Some(b'u') => match four_digits(&mut bytes) {
-                Some(value) => unit = Some(value),
-                None => return false,
-            },
+            b'\\' if is_string && bytes.next() == Some(b'u') => {
+                let digits: String = bytes.by_ref().take(4).map(char::from).collect();
+                unit = u32::from_str_radix(&digits, 16).ok();
+            }
             b'[' | b'{' if !is_string => depth += 1,
             b']' | b'}' if !is_string => depth = depth.saturating_sub(1),
             _ => {}
         }
+        deepest = deepest.max(depth);
         let is_low = unit.is_some_and(|unit| (0xDC00..=0xDFFF).contains(&unit));
-        if depth > MAX_DEPTH || high != is_low {
+        if high != is_low {
             return false;
         }
         high = unit.is_some_and(|unit| (0xD800..=0xDBFF).contains(&unit));
     }
-    !high
+    deepest <= MAX_DEPTH && serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok()
+}
+
+/// Pieces of JSON, of which some come together as a document.
+fn pieces(most: usize) -> impl proptest::strategy::Strategy<Value = Vec<&'static str>> {
+    let all = vec![
+        "\"",
+        "\"",
+        "\"a\"",
+        "\"key\":",
+        "\\",
+        "\\\"",
+        "\\u",
+        "\\ud83d",
+        "\\ude00",
+        "\\uD83D\\uDE00",
+        "\\u0041",
+        "\\n",
+        "\\x",
+        "{",
+        "}",
+        "[",
+        "]",
+        "[]",
+        "{}",
+        ",",
+        ":",
+        "true",
+        "false",
+        "null",
+        "nul",
+        "0",
+        "-1",
+        "1.5e3",
+        "01",
+        "1.",
+        "-",
+        "e1",
+        "é",
+        "a",
+        " ",
+        "\n",
+        "\t",
+        "\u{0}",
+    ];
+    vec(select(all), 0..most)
+}
+
+/// A document, with white space and escapes where they may be.
+fn document() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::strategy::{Just, Strategy as _};
+    let text = select(vec!["\"\"", "\"x\"", "\"{\\\"[\"", "\"\\\\\"", "\"\\u00e9é\"", "\"a,b:c\""]);
+    let leaf = proptest::prop_oneof![text, select(vec!["0", "-1.5e3", "true", "null", "[ ]", "{ }"])];
+    let leaf = leaf.prop_map(str::to_owned).boxed();
+    leaf.prop_recursive(4, 48, 16, |inner| {
+        let key = select(vec!["\"a\"", "\"b\"", "\"n\\u0061me\"", "\"name\"", "\"x:y\"", "\"\"", "\"é\""]);
+        let space = select(vec!["", " ", "\n\t"]);
+        let member = (key, space.clone(), inner.clone())
+            .prop_map(|(key, space, value)| format!("{key}{space}:{space}{value}{space}"));
+        let object = (vec(member, 0..16), space)
+            .prop_map(|(members, space)| format!("{{{space}{}}}", members.join(",")));
+        proptest::prop_oneof![
+            object,
+            vec(inner, 0..4).prop_map(|items| format!("[{}]", items.join(" , "))),
+            Just("7".to_owned())
+        ]
+    })
+}
+
+fn members(object: Option<Object<'_>>) -> Option<Vec<(String, String)>> {
+    Some(object?.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
 }
 
 proptest! {
     #[test]
-    fn strings_are_passed_over_as_if_each_byte_were_looked_at(
-        pieces in vec(
-            select(vec![
-                "\"", "\\", "\\\"", "\\u", "\\ud83d", "\\ude00", "\\uD83D\\uDE00", "\\u0041", "{", "}", "[", "a", "é", "0",
-            ]),
-            0..24,
-        )
-    ) {
+    fn what_is_scanned_is_what_the_parser_reads(pieces in pieces(24)) {
         let text = pieces.concat();
-        prop_assert_eq!(scan(text.as_bytes()).is_ok(), is_scanned(&text), "{}", text);
+        prop_assert_eq!(scan(text.as_bytes()).is_ok(), is_sound(&text), "{}", text);
+    }
+
+    #[test]
+    fn documents_are_scanned_and_taken_apart_as_the_parser_does(text in document(), cut in 0..64_usize) {
+        prop_assert!(scan(text.as_bytes()).is_ok(), "{}", text);
+        prop_assert_eq!(members(Object::reopen(&text)), members(Object::open(&text)), "{}", text);
+        let part: String = text.chars().take(cut).collect();
+        prop_assert_eq!(scan(part.as_bytes()).is_ok(), is_sound(&part), "{}", part);
+    }
+}
+
+#[test]
+fn long_strings_are_scanned_in_blocks() {
+    for length in [4094, 4095, 4096, 4097, 12_288] {
+        for (end, is_sound) in [
+            ("\"", true),
+            ("\\n\"", true),
+            ("\\ud83d\\ude00\"", true),
+            ("\\ud83d\"", false),
+            ("", false),
+            ("\n\"", false),
+        ] {
+            let text = format!("\"{}{end}", "x".repeat(length));
+            assert_eq!(scan(text.as_bytes()).is_ok(), is_sound, "{length} {end:?}");
+        }
     }
 }
 
@@ -181,9 +264,6 @@ fn an_object_that_was_read_before_opens_as_it_did() {
         "",
     ];
     for text in texts {
-        let members = |object: Option<Object<'_>>| -> Option<Vec<(String, String)>> {
-            Some(object?.iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
-        };
         assert_eq!(members(Object::reopen(text)), members(Object::open(text)), "{text}");
     }
 }

@@ -88,6 +88,9 @@ impl Abilities {
     /// The raw `capabilities` object towards an upstream.
     #[must_use]
     pub fn to_json(&self) -> String {
+        if *self == Self::default() {
+            return "{}".to_owned();
+        }
         let object = |members: &[(bool, &str, &str)]| {
             let mut text = Text::object();
             for (_, key, value) in members.iter().filter(|(wanted, _, _)| *wanted) {

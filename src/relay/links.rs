@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::template::fits;
-use crate::jsonrpc::{Edit, Object};
+use crate::jsonrpc::{Edit, Object, quoted};
 use crate::names::{UpstreamName, mark_uri};
 use crate::principal::Subject;
 
@@ -179,7 +179,7 @@ impl Walk<'_> {
         let published = (self.publish)(&own);
         let edited = (published != own).then(|| {
             self.changed = true;
-            Edit::new().set("uri", serde_json::Value::from(published.as_str()).to_string()).apply(object)
+            Edit::new().set("uri", quoted(published.as_str())).apply(object)
         });
         self.uris.push(published);
         edited

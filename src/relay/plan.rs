@@ -10,7 +10,7 @@ use super::{Seat, mirror};
 use crate::catalog::Item;
 use crate::config::Upstream;
 use crate::exchange::{Call, Failure};
-use crate::jsonrpc::{Edit, Object};
+use crate::jsonrpc::{Edit, Object, quoted};
 use crate::names::UpstreamName;
 use crate::policy::Class;
 use crate::principal::Subject;
@@ -153,7 +153,7 @@ fn completes(seat: &Seat, upstream: &UpstreamName) -> bool {
 /// The params with the local name, and without what belongs to the client's leg, or to tasks that its upstream cannot
 /// make.
 fn rewritten(params: &Object<'_>, method: Method, local: &str, takes_tasks: bool) -> String {
-    let local = serde_json::Value::from(local).to_string();
+    let local = quoted(local);
     let mut edit = Edit::new();
     if let Some(member) = method.name_member() {
         edit = edit.set(member, local);

@@ -20,7 +20,7 @@ use super::Seat;
 use super::locate::Target;
 use crate::catalog::{Item, Presence};
 use crate::exchange::{Call, Event, Failure, Inquiry, Reaction, Reason, SessionKey};
-use crate::jsonrpc::{Edit, Object};
+use crate::jsonrpc::{Edit, Object, quoted};
 use crate::names::UpstreamName;
 use crate::policy::Class;
 use crate::protocol::{ListKind, meta};
@@ -262,10 +262,6 @@ fn mark(inner: &str, from: &str, to: &str) -> Option<String> {
     }
     let task = Edit::new().set(ID, quoted(to)).apply(&task);
     Some(Edit::new().set(meta::RELATED_TASK, task).apply(&inner))
-}
-
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 /// A message of an upstream outside of any call, with the ids of tasks that the session knows; `None` for news of a

@@ -2,22 +2,24 @@
 
 use std::convert::Infallible;
 use std::error::Error as _;
+use std::future::Future;
 use std::io;
+use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
-use tower::{Service, ServiceExt as _};
 
-use crate::downstream::Peer;
+use crate::downstream::Body;
 use crate::task::TaskGroup;
 
 /// Most header fields of a request.
@@ -29,6 +31,12 @@ const EXHAUSTED: Duration = Duration::from_millis(50);
 /// What is said to a connection above the limit.
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// The answer to one request, on its way.
+pub type Answering = Pin<Box<dyn Future<Output = Response<Body>> + Send>>;
+
+/// What answers the requests of a listener, each with the address that it comes from.
+pub type Service = Arc<dyn Fn(Request<Incoming>, IpAddr) -> Answering + Send + Sync>;
 
 /// What connections may use.
 #[derive(Debug, Clone, Copy)]
@@ -52,15 +60,11 @@ pub struct Running<L> {
 }
 
 /// Takes connections until `closing` is cancelled, and serves each in a task of its own.
-pub async fn accept<S, B, L>(listener: TcpListener, running: Running<L>, service: S)
-where
-    L: Fn() -> ConnectionLimits,
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
-    S::Future: Send + 'static,
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+pub async fn accept<L: Fn() -> ConnectionLimits>(
+    listener: TcpListener,
+    running: Running<L>,
+    service: Service,
+) {
     let held = Arc::new(());
     loop {
         // Cancel-safe: `accept` loses no connection when dropped.
@@ -83,14 +87,10 @@ where
             continue;
         }
         let permit = Arc::clone(&held);
-        let from = Peer(peer.ip());
-        let service = service.clone().map_request(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(from);
-            request
-        });
+        let service = Arc::clone(&service);
         let (tasks, closing) = (running.tasks.clone(), running.closing.clone());
         running.tasks.spawn("connection", async move {
-            serve(stream, (&tasks, &closing), limits.header_timeout, service).await;
+            serve(stream, (&tasks, &closing), limits.header_timeout, (service, peer.ip())).await;
             drop(permit);
         });
     }
@@ -103,29 +103,27 @@ fn refuse(stream: &TcpStream) {
     }
 }
 
-async fn serve<S, B>(
+async fn serve(
     stream: TcpStream,
     (tasks, closing): (&TaskGroup, &CancellationToken),
     header_timeout: Duration,
-    service: S,
-) where
-    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible> + Clone + Send + 'static,
-    S::Future: Send + 'static,
-    B: http_body::Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-{
+    (service, from): (Service, IpAddr),
+) {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "nodelay");
     }
     let mut stream = TimeoutStream::new(stream);
     // Of a client that reads nothing, nothing is kept for long: neither its answer nor its call.
     stream.set_write_timeout(Some(header_timeout * STALLED));
+    let answer = service_fn(move |request| {
+        let answering = service(request, from);
+        async move { Ok::<_, Infallible>(answering.await) }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(header_timeout)
         .max_headers(MOST_HEADERS)
-        .serve_connection(TokioIo::new(Box::pin(stream)), TowerToHyperService::new(service));
+        .serve_connection(TokioIo::new(Box::pin(stream)), answer);
     let mut connection = std::pin::pin!(connection);
     // Cancel-safe: the connection is pinned and polled again after the graceful end was asked for.
     let outcome = tokio::select! {

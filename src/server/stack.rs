@@ -1,18 +1,19 @@
 //! The layers around the endpoint, outermost first.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::sync::watch;
-use tower::util::BoxCloneSyncService;
-use tower::{ServiceBuilder, ServiceExt as _, service_fn};
+use tower::{Layer as _, ServiceExt as _, service_fn};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
+use super::accept::{Answering, Service};
 use super::doors::{self, Doors, Gate};
 use super::entrance::{self, Admitted, Entrance};
 use super::refuse::{closing, panicked, refusal};
@@ -20,12 +21,9 @@ use crate::admin::Admin;
 use crate::auth::Authenticators;
 use crate::catalog::Snapshot;
 use crate::config::Route;
-use crate::downstream::{Body, Endpoint, Inbound, Peer};
+use crate::downstream::{Body, Endpoint, Inbound};
 use crate::protocol::headers;
 use crate::telemetry::AuditLog;
-
-/// A service that a listener can run.
-pub type McpService = BoxCloneSyncService<Request<Incoming>, Response<Body>, Infallible>;
 
 /// The service of the MCP listener.
 #[must_use]
@@ -34,26 +32,39 @@ pub fn mcp_service(
     (authenticators, audit): (Arc<Authenticators>, Option<Arc<AuditLog>>),
     endpoint: Arc<Endpoint>,
     gate: Arc<Gate>,
-) -> McpService {
+) -> Service {
     let cors = cors(snapshots.clone());
     let doors = Arc::new(Doors { snapshots, authenticators, audit, endpoint, gate });
-    let inner = Arc::clone(&doors);
-    let inside = ServiceBuilder::new()
-        // Within the doors, so that a foreign origin is told nothing; around everything else, so that every answer
-        // to an allowed one can be read by it.
-        .layer(cors)
-        .service(service_fn(move |request| guarded(Arc::clone(&inner), request)));
-    let outside = service_fn(move |request: Request<Incoming>| {
+    Arc::new(move |request, from| {
         let refused = doors::refused(&doors.snapshots.borrow().config.listen, &request);
-        let inside = inside.clone();
-        async move {
-            match refused {
-                Some(refusal) => Ok(refusal),
-                None => inside.oneshot(request).await,
-            }
+        if let Some(refusal) = refused {
+            return Box::pin(std::future::ready(refusal));
         }
+        let doors = Arc::clone(&doors);
+        // Within the doors, so that a foreign origin is told nothing; around everything else, so that every answer to an
+        // allowed one can be read by it. Who sends no origin is no page of a browser, and needs none of it.
+        if request.headers().contains_key(header::ORIGIN) || request.method() == Method::OPTIONS {
+            return across_origins(&cors, doors, (request, from));
+        }
+        Box::pin(guarded(doors, request, from))
+    })
+}
+
+/// Answers a page of an allowed origin, or its question whether it may ask.
+fn across_origins(
+    cors: &CorsLayer,
+    doors: Arc<Doors>,
+    (request, from): (Request<Incoming>, IpAddr),
+) -> Answering {
+    let inner = service_fn(move |request| {
+        let doors = Arc::clone(&doors);
+        async move { Ok::<_, Infallible>(guarded(doors, request, from).await) }
     });
-    BoxCloneSyncService::new(outside)
+    let service = cors.layer(inner);
+    Box::pin(async move {
+        let Ok(response) = service.oneshot(request).await;
+        response
+    })
 }
 
 fn cors(snapshots: watch::Receiver<Arc<Snapshot>>) -> CorsLayer {
@@ -61,43 +72,39 @@ fn cors(snapshots: watch::Receiver<Arc<Snapshot>>) -> CorsLayer {
         doors::is_origin_allowed(&snapshots.borrow().config.listen.allowed_origins, origin)
     };
     let names = [
-        header::AUTHORIZATION.as_str(),
-        header::CONTENT_TYPE.as_str(),
-        header::ACCEPT.as_str(),
+        header::AUTHORIZATION,
+        header::CONTENT_TYPE,
+        header::ACCEPT,
         headers::SESSION_ID,
         headers::PROTOCOL_VERSION,
         headers::METHOD,
         headers::NAME,
         headers::LAST_EVENT_ID,
     ];
-    let exposed = [
-        HeaderName::from_static(headers::SESSION_ID),
-        header::WWW_AUTHENTICATE,
-        HeaderName::from_static(headers::PROTOCOL_VERSION),
-    ];
+    let exposed = [headers::SESSION_ID, header::WWW_AUTHENTICATE, headers::PROTOCOL_VERSION];
     CorsLayer::new()
         .allow_origin(AllowOrigin::predicate(move |origin, _| is_allowed(origin)))
         .allow_methods([Method::GET, Method::POST, Method::DELETE])
-        .allow_headers(names.map(HeaderName::from_static))
+        .allow_headers(names)
         .expose_headers(exposed)
         .max_age(Duration::from_secs(600))
 }
 
 /// A panic ends its own request only.
-async fn guarded(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
-    let outcome = AssertUnwindSafe(serve(doors, request)).catch_unwind().await;
-    outcome.unwrap_or_else(|panic| Ok(panicked(&*panic)))
+async fn guarded(doors: Arc<Doors>, request: Request<Incoming>, from: IpAddr) -> Response<Body> {
+    let outcome = AssertUnwindSafe(serve(doors, request, from)).catch_unwind().await;
+    outcome.unwrap_or_else(|panic| panicked(&*panic))
 }
 
-async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+async fn serve(doors: Arc<Doors>, request: Request<Incoming>, from: IpAddr) -> Response<Body> {
     let (head, body) = request.into_parts();
     let snapshot = snapshot(&doors).await;
     let authenticator = doors.authenticators.of(&snapshot.config);
     if let Some(document) = authenticator.metadata(head.uri.path()) {
-        return Ok(metadata(&head.method, document));
+        return metadata(&head.method, document);
     }
     let Some((route, door)) = route(&snapshot, head.uri.path()) else {
-        return Ok(refusal(StatusCode::NOT_FOUND, "nothing is served at this path"));
+        return refusal(StatusCode::NOT_FOUND, "nothing is served at this path");
     };
     if head.uri.query().is_some_and(|query| query.contains("access_token=")) {
         tracing::warn!(event = "auth.query_token", route = %route.name, "a token in an address is not looked at");
@@ -105,40 +112,40 @@ async fn serve(doors: Arc<Doors>, request: Request<Incoming>) -> Result<Response
     if !matches!(head.method, Method::GET | Method::POST | Method::DELETE) {
         let mut response = refusal(StatusCode::METHOD_NOT_ALLOWED, "GET, POST and DELETE are served here");
         response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE, OPTIONS"));
-        return Ok(closing(response));
+        return closing(response);
     }
     let listen = &snapshot.config.listen;
     let entrance = Entrance { doors: &doors, authenticator: &authenticator, limits: &listen.limits };
     let Admitted { principal, body, by_session } = match entrance::admit(&entrance, &head, body, &route).await
     {
         Ok(admitted) => admitted,
-        Err(refusal) => return Ok(*refusal),
+        Err(refusal) => return *refusal,
     };
     if doors.gate.is_shut() {
         let mut response =
             refusal(StatusCode::SERVICE_UNAVAILABLE, "this gateway is shutting down; try again");
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-        return Ok(closing(response));
+        return closing(response);
     }
     let body = match body.read(&listen.limits, &head, listen.limits.body).await {
         Ok(body) => body,
-        Err(response) => return Ok(*response),
+        Err(response) => return *response,
     };
     let inbound = Inbound {
         method: head.method,
         headers: head.headers,
         body,
         principal,
-        peer: head.extensions.get::<Peer>().map(|peer| peer.0),
+        peer: Some(from),
         route,
         by_session,
         piped: matches!(door, Door::Sse),
         snapshot,
     };
-    Ok(match door {
+    match door {
         Door::Endpoint => Box::pin(doors.endpoint.serve(inbound)).await,
         Door::Sse => doors.endpoint.serve_sse(inbound, head.uri.query()),
-    })
+    }
 }
 
 /// Protected resource metadata: for everybody, from everywhere.
@@ -193,9 +200,9 @@ fn route(snapshot: &Snapshot, path: &str) -> Option<(Arc<Route>, Door)> {
 
 /// The service of the admin listener.
 #[must_use]
-pub fn admin_service(admin: Arc<Admin>) -> McpService {
-    BoxCloneSyncService::new(service_fn(move |request: Request<Incoming>| {
-        let admin = Arc::clone(&admin);
-        async move { Ok(admin.answer(&request)) }
-    }))
+pub fn admin_service(admin: Arc<Admin>) -> Service {
+    Arc::new(move |request, _from| {
+        let answer = admin.answer(&request);
+        Box::pin(std::future::ready(answer))
+    })
 }

@@ -17,10 +17,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
-use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Url};
-use url::Position;
 
 use super::credential;
 use super::fault::Fault;
@@ -29,7 +27,7 @@ use crate::exchange::Reason;
 use crate::protocol::{Method as Asked, headers};
 use crate::task::TaskGroup;
 
-use addresses::{Addresses, Outcome};
+use addresses::{Address, Addresses, Outcome, target};
 use answered::Received;
 pub(super) use answered::{Answered, Body, Form};
 use plain::Plain;
@@ -192,17 +190,16 @@ impl Http {
     async fn send(&self, method: Method, to: Destination, body: Bytes) -> Result<Answered, Fault> {
         let Destination { mut head, place } = to;
         head.extend(self.credential.read().unwrap_or_else(PoisonError::into_inner).clone());
-        let (number, url) = match place {
+        let (number, place) = match place {
             Some(Place(number, url)) => (number, Some(url)),
             None => (self.addresses.choose(&head), None),
         };
         let Some(address) = self.addresses.get(number) else {
             return Err(Fault::unsent(Reason::Unreachable));
         };
-        let url = url.unwrap_or_else(|| address.url.clone());
         let in_flight = (!is_standing(&method, &head)).then(|| address.enter());
         let waiting = self.addresses.wait(number, self.patience);
-        let sent = Box::pin(self.execute((number, &method), (url, &head), body)).await;
+        let sent = Box::pin(self.execute((number, &method), (address, place), &head, body)).await;
         waiting.over(outcome(&sent));
         let received = match sent {
             Ok(received) => received,
@@ -227,21 +224,23 @@ impl Http {
     async fn execute(
         &self,
         (number, method): (usize, &Method),
-        (mut url, head): (Url, &HeaderMap),
+        (address, mut place): (&Address, Option<Url>),
+        head: &HeaderMap,
         body: Bytes,
     ) -> Result<Received, Fault> {
         let mut hops = 0;
         loop {
+            let url = place.as_ref().unwrap_or(&address.url);
             let received = match self.plain.get(number).and_then(Option::as_ref) {
                 Some(plain) => {
-                    let target = url[Position::BeforePath..Position::AfterQuery].parse();
-                    let target: PathAndQuery = target.map_err(|_why| Fault::unsent(Reason::NotMcp))?;
+                    let target = place.as_ref().map_or_else(|| address.target.clone(), target);
+                    let target = target.ok_or_else(|| Fault::unsent(Reason::NotMcp))?;
                     plain.send((method, target), head.clone(), body.clone()).await?.into()
                 }
-                None => self.secured(method, &url, head, &body).await?,
+                None => self.secured(method, url, head, &body).await?,
             };
-            match redirected(&url, &received) {
-                Some(next) if hops < MOST_REDIRECTS => url = next,
+            match redirected(url, &received) {
+                next @ Some(_) if hops < MOST_REDIRECTS => place = next,
                 _ => return Ok(received),
             }
             hops += 1;

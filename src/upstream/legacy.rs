@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderName, HeaderValue};
+use http::HeaderValue;
 
 use super::conversation::{Audience, Beside, Conversation, Told};
 use super::fault::{Cure, Fault, Miss};
@@ -233,7 +233,7 @@ impl Peer {
         for _ in 0..MOST_RESUMES {
             tokio::time::sleep(point.retry.unwrap_or(RETRY).max(LEAST_RETRY)).await;
             let mut head = lease.session().head();
-            head.insert(HeaderName::from_static(headers::LAST_EVENT_ID), last.clone());
+            head.insert(headers::LAST_EVENT_ID, last.clone());
             match self.way.wire.get(head).await {
                 Ok(answered) if answered.is_success() && answered.form == Form::Events => {
                     return Ok(Messages::of(answered)?.resumed(point));

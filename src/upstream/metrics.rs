@@ -1,5 +1,6 @@
 //! What is counted about upstreams.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -46,7 +47,10 @@ struct Attempt {
 
 /// The families of the upstream side. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Metrics {
+pub struct Metrics(Arc<Families>);
+
+#[derive(Debug)]
+struct Families {
     operations: Family<Operation, Histogram>,
     up: Family<Of, Gauge<i64, AtomicI64>>,
     states: Family<Standing, Gauge<i64, AtomicI64>>,
@@ -58,7 +62,7 @@ pub struct Metrics {
 impl Metrics {
     /// Registers the families.
     pub fn register(registry: &mut Registry) -> Self {
-        let metrics = Self {
+        let metrics = Families {
             operations: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
             up: Family::default(),
             states: Family::default(),
@@ -92,42 +96,43 @@ impl Metrics {
             "Calls that were sent a second time",
             metrics.repeats.clone(),
         );
-        metrics
+        Self(Arc::new(metrics))
     }
 
     /// An upstream stands so, one of [`STATES`].
     pub(super) fn set_state(&self, upstream: &UpstreamName, state: &'static str) {
-        self.up.get_or_create(&of(upstream)).set(i64::from(matches!(state, "up" | "degraded")));
+        self.0.up.get_or_create(&of(upstream)).set(i64::from(matches!(state, "up" | "degraded")));
         for known in STATES {
             let standing = Standing { upstream: upstream.to_string(), state: known };
-            self.states.get_or_create(&standing).set(i64::from(known == state));
+            self.0.states.get_or_create(&standing).set(i64::from(known == state));
         }
     }
 
     /// An upstream is not configured any more: nobody asks whether it is up.
     pub(super) fn forget(&self, upstream: &UpstreamName) {
-        self.up.remove(&of(upstream));
+        self.0.up.remove(&of(upstream));
         for state in STATES {
-            self.states.remove(&Standing { upstream: upstream.to_string(), state });
+            self.0.states.remove(&Standing { upstream: upstream.to_string(), state });
         }
     }
 
     /// Counts one listing by its outcome, `ok` or the label of a reason.
     pub(super) fn listed(&self, upstream: &UpstreamName, outcome: &'static str) {
         let attempt = Attempt { upstream: upstream.to_string(), outcome };
-        self.listings.get_or_create(&attempt).inc();
+        self.0.listings.get_or_create(&attempt).inc();
     }
 
     pub(super) fn repeated(&self, upstream: &UpstreamName) {
-        self.repeats.get_or_create(&of(upstream)).inc();
+        self.0.repeats.get_or_create(&of(upstream)).inc();
     }
 
     /// Starts the clock of a call.
     pub(super) fn started(&self, upstream: &UpstreamName, method: Method) -> Timer {
-        self.in_flight.get_or_create(&of(upstream)).inc();
-        let labels =
-            Operation { method: method.as_str(), upstream: upstream.to_string(), outcome: "cancelled" };
-        Timer { metrics: self.clone(), labels, since: Instant::now() }
+        let of = of(upstream);
+        let in_flight = self.0.in_flight.get_or_create(&of).clone();
+        in_flight.inc();
+        let labels = Operation { method: method.as_str(), upstream: of.upstream, outcome: "cancelled" };
+        Timer { metrics: self.clone(), in_flight, labels, since: Instant::now() }
     }
 }
 
@@ -139,6 +144,7 @@ fn of(upstream: &UpstreamName) -> Of {
 #[derive(Debug)]
 pub(super) struct Timer {
     metrics: Metrics,
+    in_flight: Gauge<i64, AtomicI64>,
     labels: Operation,
     since: Instant,
 }
@@ -160,8 +166,8 @@ impl Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        let Self { metrics, labels, since } = self;
-        metrics.operations.get_or_create(labels).observe(since.elapsed().as_secs_f64());
-        metrics.in_flight.get_or_create(&Of { upstream: labels.upstream.clone() }).dec();
+        let took = self.since.elapsed().as_secs_f64();
+        self.metrics.0.operations.get_or_create(&self.labels).observe(took);
+        self.in_flight.dec();
     }
 }

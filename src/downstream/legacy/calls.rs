@@ -17,7 +17,7 @@ use crate::downstream::accept::Accepts;
 use crate::downstream::render::{self, HEAD_WAIT, with_comments};
 use crate::downstream::{Body, Inbound, Shared};
 use crate::exchange::{Call, Caller, Event, Failure, Inquiry, Reply};
-use crate::jsonrpc::{Edit, Id, Object};
+use crate::jsonrpc::{Id, Object};
 use crate::protocol::{LogLevel, Method, encode_event, encode_priming, meta};
 use crate::relay::Seat;
 use crate::seal::QuestionSeal;
@@ -132,7 +132,7 @@ fn call(
     Ok(Call {
         method,
         name,
-        params: Edit::new().apply(params),
+        params: params.as_json().to_owned(),
         progress_token: token,
         log_level: Some(session.level().unwrap_or(LogLevel::Debug)),
         log_asked: session.level().is_some(),

@@ -8,7 +8,7 @@ use super::line::{Ending, Sent};
 use crate::downstream::accept::Accepts;
 use crate::downstream::{Body, Inbound, Shared, internal_error, render};
 use crate::exchange::{Answer, Event, Failure};
-use crate::jsonrpc::{Edit, Id, Object, RpcError, Text, request, response_error, response_result};
+use crate::jsonrpc::{Edit, Id, Object, RpcError, Text, quoted, request, response_error, response_result};
 use crate::protocol::{ListKind, Question, Revision, code, meta, notification};
 use crate::relay::{Listing, Seat};
 
@@ -210,7 +210,7 @@ fn passed(id: &Id, error: &RpcError, tool: bool) -> String {
 /// A question as a request to the client (2025-11-25, client/elicitation, client/sampling, client/roots). An
 /// elicitation of URL mode gets the id that this era wants, where its upstream gave none.
 pub(super) fn question(id: &str, revision: Revision, question: Question, params: &str) -> String {
-    let id = Value::from(id).to_string();
+    let id = quoted(id);
     let object = Object::open(params).unwrap_or_default();
     let is_url = question == Question::Elicitation && object.text("mode").as_deref() == Some("url");
     let params = if is_url && revision == Revision::V2025_11_25 && object.get("elicitationId").is_none() {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use dashmap::DashMap;
 use futures_util::{StreamExt as _, stream};
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderValue, Method, Response, StatusCode, header};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -52,7 +52,7 @@ impl Drop for Guard {
         self.legacy.pipes.pipes.remove(&self.key);
         self.pipe.ended.cancel();
         if let Some(id) = self.pipe.session() {
-            self.request.headers.insert(HeaderName::from_static(headers::SESSION_ID), id);
+            self.request.headers.insert(headers::SESSION_ID, id);
             if let Ok(session) = self.legacy.session(&self.request) {
                 self.legacy.table.end(session.key);
             }
@@ -146,7 +146,7 @@ fn post(legacy: &Legacy, mut request: Inbound, query: Option<&str>) -> Response<
     request.headers.remove(headers::SESSION_ID);
     request.headers.remove(headers::PROTOCOL_VERSION);
     if let Some(id) = pipe.session() {
-        request.headers.insert(HeaderName::from_static(headers::SESSION_ID), id);
+        request.headers.insert(headers::SESSION_ID, id);
     }
     let (legacy, ended) = (legacy.clone(), pipe.ended.clone());
     let tasks = legacy.calls.clone();

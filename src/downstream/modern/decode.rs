@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, HeaderName, Response, StatusCode};
 
 use super::encode;
-use crate::downstream::{Body, client_name, header_text};
+use crate::downstream::{Body, client_name};
 use crate::jsonrpc::{Id, Object};
 use crate::protocol::{Abilities, LogLevel, Method, Revision, code, headers, meta};
 
@@ -81,10 +81,10 @@ fn mismatch(id: &Id, text: &str) -> Refusal {
 }
 
 /// A header that occurs exactly once, trimmed.
-fn single<'h>(head: &'h HeaderMap, name: &str) -> Option<&'h str> {
+fn single(head: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = head.get_all(name).iter();
-    values.next().filter(|_| values.next().is_none())?;
-    header_text(head, name).map(str::trim)
+    let value = values.next().filter(|_| values.next().is_none())?;
+    value.to_str().ok().map(str::trim)
 }
 
 /// The name in the body, once `Mcp-Name` has been seen to mirror it.

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::downstream::{Inbound, Shared};
 use crate::exchange::Call;
-use crate::jsonrpc::{Object, canonical};
+use crate::jsonrpc::{Object, canonical, quoted};
 use crate::names::RouteName;
 use crate::principal::Subject;
 use crate::protocol::{Method, STATE};
@@ -84,7 +84,7 @@ impl Binding {
             return None;
         }
         let sealed = self.seal(shared, Thread::Upstream(state.to_owned()));
-        let sealed = serde_json::Value::from(sealed).to_string();
+        let sealed = quoted(&sealed);
         Some(crate::jsonrpc::Edit::new().set(STATE, sealed).apply(&object))
     }
 }

@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dashmap::DashMap;
+use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderValue};
 use reqwest::Url;
 use tokio::time::Instant;
+use url::Position;
 
 use crate::names::UpstreamName;
 use crate::protocol::headers;
@@ -39,6 +41,8 @@ pub(super) struct Addresses {
 /// One address.
 pub(super) struct Address {
     pub(super) url: Url,
+    /// What stands in the first line of a request to it; `None` for what cannot stand there.
+    pub(super) target: Option<PathAndQuery>,
     in_flight: AtomicUsize,
     breaker: Mutex<Breaker>,
 }
@@ -116,9 +120,19 @@ impl Address {
     }
 }
 
+/// Path and query of a URL.
+pub(super) fn target(url: &Url) -> Option<PathAndQuery> {
+    url[Position::BeforePath..Position::AfterQuery].parse().ok()
+}
+
 impl Addresses {
     pub(super) fn new(upstream: UpstreamName, urls: Vec<Url>) -> Self {
-        let address = |url| Address { url, in_flight: AtomicUsize::new(0), breaker: Mutex::default() };
+        let address = |url: Url| Address {
+            target: target(&url),
+            url,
+            in_flight: AtomicUsize::new(0),
+            breaker: Mutex::default(),
+        };
         let all = urls.into_iter().map(|url| Arc::new(address(url))).collect();
         Self { upstream, all, sessions: DashMap::new(), turn: AtomicUsize::new(0) }
     }

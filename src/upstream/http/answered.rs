@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use super::addresses::InFlight;
 use super::gunzip::Gunzip;
@@ -81,6 +81,15 @@ impl From<reqwest::Response> for Received {
 }
 
 impl Source {
+    fn length(&self) -> Option<usize> {
+        let length = match self {
+            Self::Plain(flow) => flow.length(),
+            Self::Client(response) => response.content_length(),
+            Self::Nothing => None,
+        };
+        length.and_then(|length| usize::try_from(length).ok())
+    }
+
     async fn chunk(&mut self) -> Result<Option<Bytes>, Fault> {
         match self {
             Self::Plain(flow) => flow.chunk().await,
@@ -96,6 +105,8 @@ pub(in crate::upstream) struct Body {
     source: Source,
     packing: Packing,
     largest: usize,
+    /// Its length by the head, packed.
+    announced: Option<usize>,
     /// Counts as long as the body is there.
     _in_flight: Option<InFlight>,
 }
@@ -107,9 +118,19 @@ enum Packing {
     Unknown,
 }
 
+impl Packing {
+    fn of(coding: &str, largest: usize) -> Self {
+        match coding.trim().to_ascii_lowercase().as_str() {
+            "" | "identity" => Self::Plain,
+            "gzip" | "x-gzip" => Self::Gzip(Box::new(Gunzip::new(largest))),
+            _ => Self::Unknown,
+        }
+    }
+}
+
 impl Answered {
     pub(super) fn new(received: Received, largest: usize) -> Self {
-        let text = |name| received.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let text = |name: HeaderName| received.headers.get(name).and_then(|value| value.to_str().ok());
         let media = text(CONTENT_TYPE).and_then(|value| value.split(';').next()).unwrap_or_default().trim();
         let form = if media.eq_ignore_ascii_case("application/json") {
             Form::Json
@@ -118,17 +139,18 @@ impl Answered {
         } else {
             Form::Other
         };
-        let packing = match text(CONTENT_ENCODING).unwrap_or("identity").trim().to_ascii_lowercase().as_str()
-        {
-            "" | "identity" => Packing::Plain,
-            "gzip" | "x-gzip" => Packing::Gzip(Box::new(Gunzip::new(largest))),
-            _ => Packing::Unknown,
-        };
+        let packing = text(CONTENT_ENCODING).map_or(Packing::Plain, |coding| Packing::of(coding, largest));
         Self {
             status: received.status.as_u16(),
             form,
             session: received.headers.get(headers::SESSION_ID).cloned(),
-            body: Body { source: received.source, packing, largest, _in_flight: None },
+            body: Body {
+                announced: received.source.length(),
+                source: received.source,
+                packing,
+                largest,
+                _in_flight: None,
+            },
             lines: None,
             from: 0,
             is_unsent: false,
@@ -149,7 +171,8 @@ impl Answered {
 
     /// An answer of a child, which has no body.
     pub(in crate::upstream) fn of_child(status: u16, lines: Option<Lines>) -> Self {
-        let body = Body { source: Source::Nothing, packing: Packing::Plain, largest: 0, _in_flight: None };
+        let (source, packing) = (Source::Nothing, Packing::Plain);
+        let body = Body { source, packing, largest: 0, announced: None, _in_flight: None };
         let form = if lines.is_some() { Form::Lines } else { Form::Other };
         Self { status, form, session: None, body, lines, from: 0, is_unsent: false }
     }
@@ -194,13 +217,20 @@ impl Body {
     pub(in crate::upstream) async fn whole(&mut self) -> Result<Bytes, Fault> {
         let Some(first) = self.chunk().await? else { return Ok(Bytes::new()) };
         let Some(second) = self.within(first.len()).await? else { return Ok(first) };
-        let mut whole = BytesMut::with_capacity((first.len() + second.len()) * 2);
+        let so_far = first.len() + second.len();
+        let mut whole = BytesMut::with_capacity(self.length().unwrap_or(so_far * 2).max(so_far));
         whole.extend_from_slice(&first);
         whole.extend_from_slice(&second);
         while let Some(more) = self.within(whole.len()).await? {
             whole.extend_from_slice(&more);
         }
         Ok(whole.freeze())
+    }
+
+    /// How long it is, where its head said so and that is possible.
+    fn length(&self) -> Option<usize> {
+        let is_plain = matches!(self.packing, Packing::Plain);
+        self.announced.filter(|length| is_plain && *length <= self.largest)
     }
 
     async fn within(&mut self, so_far: usize) -> Result<Option<Bytes>, Fault> {

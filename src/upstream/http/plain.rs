@@ -209,6 +209,11 @@ pub(super) struct Flow {
 }
 
 impl Flow {
+    /// How many bytes there are, where the head said so.
+    pub(super) fn length(&self) -> Option<u64> {
+        self.body.size_hint().exact()
+    }
+
     /// The next bytes; `None` at the end, with which the connection is free for others.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderValue};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -46,12 +46,12 @@ impl Session {
         let id = id.filter(|id| is_visible(id));
         let mut head = HeaderMap::new();
         if let Some(id) = id {
-            head.insert(HeaderName::from_static(headers::SESSION_ID), id.clone());
+            head.insert(headers::SESSION_ID, id.clone());
         }
         // The version header came with 2025-06-18; older servers do not know it.
         if revision >= Revision::V2025_06_18 {
             let version = HeaderValue::from_static(revision.as_str());
-            head.insert(HeaderName::from_static(headers::PROTOCOL_VERSION), version);
+            head.insert(headers::PROTOCOL_VERSION, version);
         }
         Self {
             head,

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderName, HeaderValue};
+use http::HeaderValue;
 use tokio::time::Instant;
 
 use super::Peer;
@@ -180,7 +180,7 @@ async fn open(peer: &Peer, lease: &Lease, point: Option<Resume>) -> Open {
     let mut head = lease.session().head();
     let last = point.and_then(|point| HeaderValue::from_bytes(point.last_event_id.as_bytes()).ok());
     if let Some(last) = last {
-        head.insert(HeaderName::from_static(headers::LAST_EVENT_ID), last);
+        head.insert(headers::LAST_EVENT_ID, last);
     }
     match peer.way.wire.get(head).await {
         Ok(answered) if is_stream(&answered) => match Messages::of(answered) {

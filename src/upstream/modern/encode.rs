@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::catalog::ParamHeader;
-use crate::jsonrpc::{Edit, Id, Object, request};
+use crate::jsonrpc::{Edit, Id, Object, quoted, request};
 use crate::protocol::{LogLevel, Method, Revision, headers, meta};
 
 /// A request before it has an id.
@@ -34,11 +34,11 @@ impl Outgoing<'_> {
     fn body(&self, params: &Object<'_>, id: &Id, (token, level): (Option<&str>, Option<LogLevel>)) -> String {
         let old = params.object("_meta").unwrap_or_default();
         let mut edit = Edit::new()
-            .set(meta::PROTOCOL_VERSION, text(self.revision.as_str()))
+            .set(meta::PROTOCOL_VERSION, quoted(self.revision.as_str()))
             .set(meta::CLIENT_INFO, CLIENT_INFO)
             .set(meta::CLIENT_CAPABILITIES, self.capabilities);
         edit = match level {
-            Some(level) => edit.set(meta::LOG_LEVEL, text(level.as_str())),
+            Some(level) => edit.set(meta::LOG_LEVEL, quoted(level.as_str())),
             None => edit.remove(meta::LOG_LEVEL),
         };
         if let Some(token) = token {
@@ -57,19 +57,15 @@ impl Outgoing<'_> {
             }
         }
         let version = HeaderValue::from_static(self.revision.as_str());
-        head.insert(HeaderName::from_static(headers::PROTOCOL_VERSION), version);
+        head.insert(headers::PROTOCOL_VERSION, version);
         let method = HeaderValue::from_static(self.method.as_str());
-        head.insert(HeaderName::from_static(headers::METHOD), method);
+        head.insert(headers::METHOD, method);
         let name = self.method.name_member().and_then(|member| params.text(member));
         if let Some(name) = name.and_then(|name| HeaderValue::from_str(&headers::encode(&name)).ok()) {
-            head.insert(HeaderName::from_static(headers::NAME), name);
+            head.insert(headers::NAME, name);
         }
         head
     }
-}
-
-fn text(value: &str) -> String {
-    serde_json::Value::from(value).to_string()
 }
 
 /// How Weir introduces itself to upstreams.
