@@ -17,6 +17,8 @@
 mod access;
 #[path = "speed/calls.rs"]
 mod calls;
+#[path = "speed/changes.rs"]
+mod changes;
 #[path = "speed/client.rs"]
 mod client;
 #[path = "support/gateway.rs"]
@@ -31,8 +33,12 @@ mod memory;
 mod nginx;
 #[path = "support/number.rs"]
 mod number;
+#[path = "support/propagation.rs"]
+mod propagation;
 #[path = "speed/sessions.rs"]
 mod sessions;
+#[path = "speed/start.rs"]
+mod start;
 #[path = "speed/upstream.rs"]
 mod upstream;
 #[path = "support/usage.rs"]
@@ -80,7 +86,7 @@ struct Best {
 /// A measure by its name.
 type Measure = (&'static str, fn(&Bench));
 
-const MEASURES: [Measure; 9] = [
+const MEASURES: [Measure; 11] = [
     ("small", calls::small),
     ("large", calls::large),
     ("latency", calls::latency),
@@ -89,6 +95,8 @@ const MEASURES: [Measure; 9] = [
     ("lists", lists::lists),
     ("session", sessions::whole_session),
     ("idle", sessions::idle),
+    ("changes", changes::changes),
+    ("start", start::start),
     ("access", access::access),
 ];
 

@@ -100,8 +100,8 @@ impl Core {
         let kept = (audit.clone(), metrics);
         let relay = Relay::new(Arc::clone(&views), upstreams.clone(), Arc::clone(&keyring), kept);
         let metrics = notify::Metrics::register(registry.plain());
-        let hub = Arc::new(Hub::new(snapshots.clone(), views, metrics));
-        tasks.spawn("catalog keeper", keeper.run(tasks.token()));
+        let hub = Arc::new(Hub::new(snapshots.clone(), Arc::clone(&views), metrics));
+        tasks.spawn("catalog keeper", keeper.run(tasks.token(), move |snapshot| views.get_ready(snapshot)));
         tasks.spawn("notify hub", Arc::clone(&hub).run(tasks.token()));
         Ok(Self { snapshots, upstreams, relay: Arc::new(relay), hub, keyring, audit, registry, tasks })
     }

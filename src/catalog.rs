@@ -13,7 +13,7 @@ mod item;
 mod keeper;
 mod snapshot;
 
-pub use build::build;
+pub use build::{Builder, build};
 pub use definition::Checker;
 pub use inventory::{Entry, Inventories, Inventory, LeftOut, ParamHeader, Presence, Trouble};
 pub use item::{Catalog, Item};

@@ -4,7 +4,7 @@ use super::client::{Connection, LEGACY, MODERN, call, open_session};
 use super::gateway::Weir;
 use super::{Bench, Best, Contender, Size, memory, ratio_row, row};
 
-const ERAS: [(&str, &str); 2] = [("modern", MODERN), ("legacy", LEGACY)];
+pub(crate) const ERAS: [(&str, &str); 2] = [("modern", MODERN), ("legacy", LEGACY)];
 const SMALL: usize = 64;
 const LARGE: usize = 64 * 1024;
 const HUGE: usize = 8 * 1024 * 1024;

@@ -2,8 +2,12 @@
 
 use std::io::{BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 use super::http::{between, read_body, read_head};
+
+/// How long an answer takes at `/slow/N`.
+const SLOW: Duration = Duration::from_millis(50);
 
 /// How many tools there are at `/list/N`.
 pub(crate) const TOOLS: usize = 100;
@@ -27,6 +31,9 @@ fn converse(stream: TcpStream) {
     let mut text = String::new();
     while let Some(head) = read_head(&mut stream) {
         let body = if head.starts_with("POST") { read_body(&mut stream, &head) } else { String::new() };
+        if head.starts_with("POST /slow/") && body.contains("\"id\":") {
+            std::thread::park_timeout(SLOW);
+        }
         if stream.get_mut().write_all(answer(&head, &body, &mut text).as_bytes()).is_err() {
             return;
         }

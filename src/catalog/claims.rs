@@ -12,6 +12,11 @@ const UI: &str = "ui";
 const RESOURCE: &str = "resourceUri";
 const FLAT: &str = "ui/resourceUri";
 
+/// Whether the definition of a tool may name a user interface; it is not opened for that.
+pub(super) fn may_name_interface(tool: &str) -> bool {
+    tool.contains(RESOURCE)
+}
+
 /// The first upstream of each URI.
 #[derive(Debug, Default)]
 pub(super) struct Claims<'c> {
@@ -33,7 +38,7 @@ impl<'c> Claims<'c> {
     /// The definition of a tool whose user interface another upstream has under the same URI; `None` where nothing
     /// has to change.
     pub(super) fn interface(&mut self, tool: &str, upstream: &'c UpstreamName) -> Option<String> {
-        if !tool.contains(RESOURCE) {
+        if !may_name_interface(tool) {
             return None;
         }
         let object = Object::open(tool)?;

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{Catalog, Inventories, Material, Presence, Snapshot, build};
+use super::{Builder, Catalog, Inventories, Material, Presence, Snapshot};
 
 /// How long the first snapshot waits for upstreams that are still connecting.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
@@ -17,6 +17,7 @@ const FIRST_WAIT: Duration = Duration::from_secs(2);
 pub struct Keeper {
     material: watch::Receiver<Material>,
     snapshots: watch::Sender<Arc<Snapshot>>,
+    builder: Builder,
 }
 
 impl Keeper {
@@ -27,11 +28,12 @@ impl Keeper {
         let Material { config, inventories } = material.borrow().clone();
         let empty = Snapshot { generation: 0, config, catalog: Arc::new(Catalog::default()), inventories };
         let (snapshots, receiver) = watch::channel(Arc::new(empty));
-        (Self { material, snapshots }, receiver)
+        (Self { material, snapshots, builder: Builder::default() }, receiver)
     }
 
-    /// Publishes snapshots until cancelled or until the upstream side is gone.
-    pub async fn run(mut self, cancelled: CancellationToken) {
+    /// Publishes snapshots until cancelled or until the upstream side is gone. `get_ready` sees each of them before anybody
+    /// else does.
+    pub async fn run(mut self, cancelled: CancellationToken, get_ready: impl Fn(&Snapshot)) {
         let first = Instant::now() + FIRST_WAIT;
         // Cancel-safe: `wait_for` and `changed` lose nothing when dropped.
         while !settled(&self.material.borrow_and_update().inventories) {
@@ -44,7 +46,7 @@ impl Keeper {
             }
         }
         loop {
-            self.publish();
+            self.publish(&get_ready);
             tokio::select! {
                 () = cancelled.cancelled() => return,
                 changed = self.material.changed() => if changed.is_err() { return },
@@ -52,9 +54,9 @@ impl Keeper {
         }
     }
 
-    fn publish(&mut self) {
+    fn publish(&mut self, get_ready: &impl Fn(&Snapshot)) {
         let Material { config, inventories } = self.material.borrow_and_update().clone();
-        let catalog = build(&config, &inventories);
+        let catalog = self.builder.build(&config, &inventories);
         let current = Arc::clone(&self.snapshots.borrow());
         let same_catalog = *current.catalog == catalog;
         let is_settled = Arc::ptr_eq(&current.config, &config) && current.generation > 0;
@@ -67,7 +69,9 @@ impl Keeper {
             report(&current.catalog, &catalog);
         }
         let generation = current.generation + 1;
-        self.snapshots.send_replace(Arc::new(Snapshot { generation, config, catalog, inventories }));
+        let snapshot = Snapshot { generation, config, catalog, inventories };
+        get_ready(&snapshot);
+        self.snapshots.send_replace(Arc::new(snapshot));
     }
 }
 

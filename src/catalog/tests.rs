@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::{Catalog, Entry, Inventories, Inventory, Presence, Trouble, build};
+use super::{Builder, Catalog, Entry, Inventories, Inventory, Presence, Trouble, build};
 use crate::config::{Config, Process, read_text};
 use crate::names::LocalName;
 use crate::protocol::{ListKind, Offer, Revision};
@@ -37,6 +37,21 @@ pub(crate) fn up(tools: &[&str]) -> Presence {
         ..Inventory::empty(Revision::V2025_11_25, Offer { tools: true, ..Offer::default() })
     };
     Presence::Up { inventory: Arc::new(inventory) }
+}
+
+/// An inventory of these tools and of resources at these URIs.
+fn offering(tools: &[&str], uris: &[&str]) -> Arc<Inventory> {
+    let resource = |uri: &&str| {
+        let raw = format!(r#"{{"uri":"{uri}","name":"n"}}"#);
+        let entry = (*tool(r#"{"name":"x"}"#)).clone();
+        Arc::new(Entry { local: LocalName::new(uri), raw: raw.as_str().into(), ..entry })
+    };
+    let offer = Offer { tools: true, resources: true, ..Offer::default() };
+    Arc::new(Inventory {
+        tools: tools.iter().map(|raw| tool(raw)).collect(),
+        resources: uris.iter().map(resource).collect(),
+        ..Inventory::empty(Revision::NEWEST, offer)
+    })
 }
 
 /// Upstreams by name.
@@ -157,21 +172,7 @@ fn an_output_schema_that_is_no_object_has_a_form_without_it() {
 
 #[test]
 fn c081_a_uri_that_two_publish_is_told_apart_by_file_order() {
-    let resource = |uri: &str| {
-        let raw = format!(r#"{{"uri":"{uri}","name":"n"}}"#);
-        Arc::new(Entry {
-            local: LocalName::new(uri),
-            raw: raw.as_str().into(),
-            ..(*tool(r#"{"name":"x"}"#)).clone()
-        })
-    };
-    let with = |uris: &[&str]| match up(&[]) {
-        Presence::Up { inventory } => {
-            let resources = uris.iter().map(|uri| resource(uri)).collect();
-            Presence::Up { inventory: Arc::new(Inventory { resources, ..(*inventory).clone() }) }
-        }
-        other => other,
-    };
+    let with = |uris: &[&str]| Presence::Up { inventory: offering(&[], uris) };
     let rows = [("a", with(&["file:///x", "file:///own"])), ("b", with(&["file:///x"]))];
     let catalog = build(&config(TWO), &inventories(&rows));
     let published: Vec<(&str, &str, &str)> = catalog
@@ -187,4 +188,58 @@ fn c081_a_uri_that_two_publish_is_told_apart_by_file_order() {
             ("a", "file:///own", r#"{"uri":"file:///own","name":"n"}"#),
         ]
     );
+}
+
+/// What an upstream may do: offer some tools and resources, be lost for a while or for good, or not have come yet.
+fn presence() -> impl proptest::strategy::Strategy<Value = Presence> {
+    use proptest::sample::{Index, subsequence};
+    use proptest::strategy::Strategy as _;
+    let tools = vec![
+        r#"{"name":"t"}"#,
+        r#"{"name":"a b","outputSchema":{"type":"array"}}"#,
+        r#"{"name":"a.b"}"#,
+        r#"{"name":"x__t"}"#,
+        r#"{"name":"u","_meta":{"ui":{"resourceUri":"ui://p/main"}}}"#,
+    ];
+    let uris = vec!["file:///x", "ui://p/main", "file:///own"];
+    let parts = (subsequence(tools, 0..=5), subsequence(uris, 0..=3), proptest::arbitrary::any::<Index>());
+    parts.prop_map(|(tools, uris, way)| {
+        let inventory = offering(&tools, &uris);
+        let trouble = Trouble { label: "ended", text: String::new(), since: Timestamp::UNIX_EPOCH };
+        match way.index(6) {
+            0 => Presence::Connecting { since: Timestamp::UNIX_EPOCH },
+            1 => Presence::Down { trouble, last: None, claims: Some(inventory) },
+            2 => Presence::Down { trouble, last: Some(Arc::clone(&inventory)), claims: Some(inventory) },
+            _ => Presence::Up { inventory },
+        }
+    })
+}
+
+proptest::proptest! {
+    #[test]
+    fn what_is_remembered_of_a_catalog_changes_nothing(
+        changes in proptest::collection::vec((0..3_usize, presence()), 1..12)
+    ) {
+        let text = "upstreams:\n  b: { url: http://127.0.0.1:1/mcp, namespace: x }\n  a: { url: http://127.0.0.1:2/mcp, namespace: \"\" }\n  c: { url: http://127.0.0.1:3/mcp }\n";
+        let config = Arc::new(config(text));
+        let mut builder = Builder::default();
+        let mut now = inventories(&[]);
+        for (upstream, presence) in changes {
+            now.insert(["a", "b", "c"][upstream].parse().expect("a name"), presence);
+            proptest::prop_assert_eq!(builder.build(&config, &now), build(&config, &now));
+        }
+    }
+}
+
+#[test]
+fn what_did_not_change_is_not_made_again() {
+    let config = Arc::new(config(TWO));
+    let mut builder = Builder::default();
+    let mut now = inventories(&[("a", up(&[r#"{"name":"x"}"#])), ("b", up(&[r#"{"name":"y"}"#]))]);
+    let before = builder.build(&config, &now);
+    now.insert("b".parse().expect("a name"), up(&[r#"{"name":"z"}"#]));
+    let after = builder.build(&config, &now);
+    assert_eq!(names(&after), ["b__z", "a__x"]);
+    let kept = |catalog: &Catalog| Arc::clone(&catalog.list(ListKind::Tools)[1]);
+    assert!(Arc::ptr_eq(&kept(&before), &kept(&after)));
 }

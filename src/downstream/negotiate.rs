@@ -3,7 +3,7 @@
 use http::{HeaderMap, Response, StatusCode};
 
 use super::{Body, header_text, render, session_id, unreadable};
-use crate::jsonrpc::{Error, Id, Message, RpcError, response_error, scan};
+use crate::jsonrpc::{Error, Id, Message, RpcError, response_error};
 use crate::protocol::{Era, Method, Revision, code, headers, meta};
 
 /// Whose turn it is to answer.
@@ -58,7 +58,7 @@ impl Refusal {
 
 /// Reads the body once and applies the rules in their order.
 pub(super) fn decide<'b>(head: &HeaderMap, body: &'b [u8]) -> Turn<'b> {
-    let message = match scan(body).and_then(Message::read) {
+    let message = match Message::of(body) {
         Ok(message) => message,
         Err(error) => return Turn::Refused(Refusal::Unreadable(error)),
     };

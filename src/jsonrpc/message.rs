@@ -1,6 +1,7 @@
 //! One JSON-RPC message, borrowed from the bytes it came in.
 
 use super::object::ObjectError;
+use super::scan::scan_members;
 use super::{Error, Id, Object, Text};
 
 /// A message as it was read. Raw members point into the text.
@@ -43,13 +44,26 @@ const ENVELOPE_KEYS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result",
 const PARAMS_KEYS: [&str; 4] = ["name", "uri", "arguments", "_meta"];
 
 impl<'a> Message<'a> {
+    /// Reads one message from bytes of which nothing is known.
+    ///
+    /// # Errors
+    /// [`Error`] as [`super::scan`] and [`Message::read`].
+    pub fn of(bytes: &'a [u8]) -> Result<Self, Error> {
+        let (text, members) = scan_members(bytes)?;
+        Self::in_envelope(Object::of_members(text, &members), text)
+    }
+
     /// Reads one message from text that passed [`super::scan`]; of other text nothing is promised but that it ends.
     ///
     /// # Errors
     /// [`Error`] when it is a batch, no JSON-RPC 2.0 message, or holds a key twice in the envelope, in
     /// `params` or in `params._meta`.
     pub fn read(text: &'a str) -> Result<Self, Error> {
-        let envelope = Object::reread(text).map_err(|error| match error {
+        Self::in_envelope(Object::reread(text), text)
+    }
+
+    fn in_envelope(envelope: Result<Object<'a>, ObjectError>, text: &'a str) -> Result<Self, Error> {
+        let envelope = envelope.map_err(|error| match error {
             ObjectError::Duplicate(key) => Error::DuplicateKey { key, id: None },
             ObjectError::NotAnObject => not_an_object(text),
         })?;
@@ -100,12 +114,13 @@ fn open_params<'a>(raw: &'a str, id: Option<&Id>) -> Result<Object<'a>, Error> {
         ObjectError::Duplicate(key) => Error::DuplicateKey { key, id: id.cloned() },
         ObjectError::NotAnObject => Error::Params { id: id.cloned() },
     };
-    let params = Object::reread(raw).map_err(refuse)?;
+    let mut params = Object::reread(raw).map_err(refuse)?;
     if let Some(key) = params.variant_of(&PARAMS_KEYS) {
         return Err(Error::DuplicateKey { key: key.to_owned(), id: id.cloned() });
     }
     if let Some(meta) = params.get("_meta") {
-        Object::reread(meta).map_err(refuse)?;
+        let meta = Object::reread(meta).map_err(refuse)?;
+        params.keep("_meta", meta);
     }
     Ok(params)
 }

@@ -3,16 +3,21 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::scan::{MOST_MEMBERS, Members as Places};
 use super::split::split;
 
 /// The members of one JSON object in the order they came, values as raw text. Keys occur once.
 #[derive(Debug, Clone, Default)]
 pub struct Object<'a> {
     text: &'a str,
+    /// A member that is opened again and again.
+    opened: Option<(&'static str, Arc<Self>)>,
     members: Vec<(Cow<'a, str>, &'a str)>,
 }
 
@@ -29,13 +34,29 @@ impl<'a> Object<'a> {
         let read: Read<'a> = serde_json::from_str(text).map_err(|_why| ObjectError::NotAnObject)?;
         match read.duplicate {
             Some(key) => Err(ObjectError::Duplicate(key.chars().take(64).collect())),
-            None => Ok(Self { text, members: read.members }),
+            None => Ok(Self { text, opened: None, members: read.members }),
         }
     }
 
     /// Reads one level of a text that was read before, or that Weir wrote of what was: its syntax is not looked at again.
     pub(crate) fn reread(text: &'a str) -> Result<Self, ObjectError> {
-        split(text).map_or_else(|| Self::read(text), |members| Ok(Self { text, members }))
+        split(text).map_or_else(|| Self::read(text), |members| Ok(Self { text, opened: None, members }))
+    }
+
+    /// The object that a text is, from where its members stand.
+    pub(crate) fn of_members(text: &'a str, members: &Places) -> Result<Self, ObjectError> {
+        let key = |range: &Range<usize>| text.get(range.clone()).filter(|key| !key.contains('\\'));
+        let mut found: Vec<(Cow<'a, str>, &'a str)> = Vec::with_capacity(members.len());
+        for (name, value) in members {
+            let known = key(name).filter(|key| found.iter().all(|(known, _)| known != key));
+            let (Some(key), Some(value)) = (known, text.get(value.clone())) else { return Self::read(text) };
+            found.push((Cow::Borrowed(key), value));
+        }
+        // No object at all, or one with more than are noted.
+        if members.is_empty() || members.len() == MOST_MEMBERS {
+            return Self::read(text);
+        }
+        Ok(Self { text, opened: None, members: found })
     }
 
     /// Reads one level of a JSON object; `None` for anything else and for an object with a duplicate key.
@@ -77,7 +98,17 @@ impl<'a> Object<'a> {
     /// A member that is an object, opened.
     #[must_use]
     pub fn object(&self, key: &str) -> Option<Self> {
+        if let Some((known, object)) = &self.opened
+            && *known == key
+        {
+            return Some(Self::clone(object));
+        }
         self.get(key).and_then(Self::reopen)
+    }
+
+    /// Keeps a member that has been opened for the next one who asks for it.
+    pub(crate) fn keep(&mut self, key: &'static str, object: Self) {
+        self.opened = Some((key, Arc::new(object)));
     }
 
     /// All members in the order they came.

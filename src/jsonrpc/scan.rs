@@ -1,5 +1,7 @@
 //! One pass over untrusted JSON: its syntax, and what a parser does not refuse.
 
+use std::ops::Range;
+
 use memchr::memchr2;
 
 use super::Error;
@@ -7,7 +9,12 @@ use super::Error;
 /// Deepest nesting of arrays and objects that Weir reads or forwards.
 pub const MAX_DEPTH: usize = 64;
 
-/// So much of a string is looked at in one go, in bytes: it stays in the nearest cache for the second look.
+/// Of an object with more members it is not noted where they are.
+pub(super) const MOST_MEMBERS: usize = 12;
+
+/// So much of a string is looked at word by word: most are shorter.
+const SHORT: usize = 64;
+/// So much of a longer one is looked at in one go, in bytes: it stays in the nearest cache for the second look.
 const BLOCK: usize = 4096;
 
 /// Checks bytes before they are read: UTF-8, the syntax of one JSON document (RFC 8259), nesting, and escapes of lone
@@ -20,8 +27,65 @@ const BLOCK: usize = 4096;
 /// [`Error::Depth`] for nesting deeper than [`MAX_DEPTH`].
 pub fn scan(bytes: &[u8]) -> Result<&str, Error> {
     let text = std::str::from_utf8(bytes).map_err(|_why| Error::Parse)?;
-    Scanner { bytes, at: 0, open: Open::default() }.document()?;
+    Scanner::of(bytes).document()?;
     Ok(text)
+}
+
+/// Where the members of an object stand that is the whole text: each key without its quotes, and each value.
+pub(super) type Members = Vec<(Range<usize>, Range<usize>)>;
+
+/// As [`scan`], and where the members are of a document that is an object; of more than [`MOST_MEMBERS`] the first ones.
+///
+/// # Errors
+/// As [`scan`].
+pub(super) fn scan_members(bytes: &[u8]) -> Result<(&str, Members), Error> {
+    let text = std::str::from_utf8(bytes).map_err(|_why| Error::Parse)?;
+    let mut scanner = Scanner::of(bytes);
+    scanner.document()?;
+    Ok((text, scanner.members))
+}
+
+/// Where the first quote, backslash or control character stands that ends or breaks a string, if it has one.
+pub(super) fn special(text: &[u8]) -> Option<usize> {
+    let short = text.get(..SHORT).unwrap_or(text);
+    if let found @ Some(_) = among_words(short) {
+        return found;
+    }
+    let mut at = short.len();
+    while let rest @ [_, ..] = text.get(at..).unwrap_or_default() {
+        let block = rest.get(..BLOCK).unwrap_or(rest);
+        let found = memchr2(b'"', b'\\', block);
+        let plain = block.get(..found.unwrap_or(block.len())).unwrap_or_default();
+        // Without a way out in the middle, so that many bytes are looked at at once.
+        if plain.iter().fold(false, |found, byte| found | (*byte < b' ')) {
+            return plain.iter().position(|byte| *byte < b' ').map(|control| at + control);
+        }
+        if let Some(found) = found {
+            return Some(at + found);
+        }
+        at += block.len();
+    }
+    None
+}
+
+/// As [`special`], eight bytes at a time.
+fn among_words(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 255;
+    const HIGHEST: u64 = ONES << 7;
+    let (words, rest) = text.as_chunks::<8>();
+    for (number, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let is = |byte: u8| word ^ (ONES * u64::from(byte));
+        // The highest bit of the first byte that is zero, or below a space, and of no byte before it.
+        let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+        let control = word.wrapping_sub(ONES * u64::from(b' ')) & !word;
+        let found = (zero(is(b'"')) | zero(is(b'\\')) | control) & HIGHEST;
+        if found != 0 {
+            return usize::try_from(found.trailing_zeros() / 8).ok().map(|byte| number * 8 + byte);
+        }
+    }
+    let found = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | ..b' '));
+    found.map(|found| words.len() * 8 + found)
 }
 
 /// The brackets that are open.
@@ -56,10 +120,19 @@ struct Scanner<'b> {
     bytes: &'b [u8],
     at: usize,
     open: Open,
+    members: Members,
+    /// What is passed over is no member of the document any more that is noted.
+    is_full: bool,
+}
+
+impl<'b> Scanner<'b> {
+    fn of(bytes: &'b [u8]) -> Self {
+        Self { bytes, at: 0, open: Open::default(), members: Members::with_capacity(6), is_full: false }
+    }
 }
 
 impl Scanner<'_> {
-    fn document(mut self) -> Result<(), Error> {
+    fn document(&mut self) -> Result<(), Error> {
         loop {
             if !self.begins_value()? && self.ends()? {
                 return Ok(());
@@ -70,6 +143,7 @@ impl Scanner<'_> {
     /// Passes over what may follow a value: true at the end of the document, false where another value must follow.
     fn ends(&mut self) -> Result<bool, Error> {
         loop {
+            self.note_end();
             let next = self.sign();
             match (next, self.open.depth, self.open.is_object()) {
                 (None, 0, _) => return Ok(true),
@@ -94,6 +168,7 @@ impl Scanner<'_> {
     /// Passes over a value, or over the beginning of one: true where a value must follow that stands in it.
     fn begins_value(&mut self) -> Result<bool, Error> {
         let first = self.sign().ok_or(Error::Parse)?;
+        self.note_begin();
         self.at += 1;
         match first {
             b'"' => self.string()?,
@@ -143,12 +218,43 @@ impl Scanner<'_> {
             return Err(Error::Parse);
         }
         self.at += 1;
+        let begin = self.at;
         self.string()?;
+        self.note_key(begin..self.at - 1);
         if self.sign() != Some(b':') {
             return Err(Error::Parse);
         }
         self.at += 1;
         Ok(())
+    }
+
+    /// Whether what is passed over is a member of the document itself.
+    fn is_outermost(&self) -> bool {
+        self.open.depth == 1 && self.open.is_object() && !self.is_full
+    }
+
+    fn note_key(&mut self, key: Range<usize>) {
+        if self.is_outermost() && self.members.len() == MOST_MEMBERS {
+            self.is_full = true;
+        } else if self.is_outermost() {
+            self.members.push((key, 0..0));
+        }
+    }
+
+    fn note_begin(&mut self) {
+        if self.is_outermost()
+            && let Some((_, value)) = self.members.last_mut()
+        {
+            *value = self.at..self.at;
+        }
+    }
+
+    fn note_end(&mut self) {
+        if self.is_outermost()
+            && let Some((_, value)) = self.members.last_mut()
+        {
+            value.end = self.at;
+        }
     }
 
     fn word(&mut self, rest: &[u8]) -> Result<(), Error> {
@@ -202,18 +308,15 @@ impl Scanner<'_> {
         let mut high = None;
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
-            let block = rest.get(..BLOCK).unwrap_or(rest);
-            let found = memchr2(b'"', b'\\', block);
-            let plain = block.get(..found.unwrap_or(block.len())).unwrap_or_default();
-            // Without a way out in the middle, so that many bytes are looked at at once.
-            if plain.iter().fold(false, |found, byte| found | (*byte < b' ')) || block.is_empty() {
-                return Err(Error::Parse);
-            }
-            self.at += plain.len();
-            let Some(found) = found else { continue };
+            let found = special(rest).ok_or(Error::Parse)?;
+            self.at += found;
             let follows = high.take().map(|end: usize| end == self.at);
             self.at += 1;
-            let is_end = block.get(found) == Some(&b'"');
+            let is_end = match rest.get(found) {
+                Some(b'"') => true,
+                Some(b'\\') => false,
+                _ => return Err(Error::Parse),
+            };
             match (follows, if is_end { None } else { self.escape()? }) {
                 (None, _) if is_end => return Ok(()),
                 (None, Some(0xD800..=0xDBFF)) => high = Some(self.at),

@@ -5,10 +5,7 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
-
-/// More members are left to the reader.
-const MOST: usize = 12;
+use super::scan::{MOST_MEMBERS, special};
 
 /// The members of an object, keys without their quotes, values as raw text. `None` where the reader has to look: for what
 /// is no object, for keys with escapes, equal keys and many keys.
@@ -23,7 +20,7 @@ pub(super) fn split(text: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
             let key = text.get(begin + 1..end - 1).filter(|key| !key.contains('\\'))?;
             let begin = space(bytes, sign(bytes, end, b':')?);
             let end = value(bytes, begin)?;
-            if members.len() == MOST || members.iter().any(|(known, _)| known == key) {
+            if members.len() == MOST_MEMBERS || members.iter().any(|(known, _)| known == key) {
                 return None;
             }
             members.push((Cow::Borrowed(key), text.get(begin..end)?));
@@ -59,11 +56,12 @@ fn string(bytes: &[u8], begin: usize) -> Option<usize> {
     bytes.get(begin).filter(|byte| **byte == b'"')?;
     let mut at = begin + 1;
     loop {
-        at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes.get(at) == Some(&b'"') {
-            return Some(at + 1);
+        at += special(bytes.get(at..)?)?;
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            _ => return None,
         }
-        at += 2;
     }
 }
 

@@ -17,7 +17,7 @@ use super::refuse::unauthenticated;
 use crate::auth::Authenticator;
 use crate::config::{ListenLimits, Route};
 use crate::downstream::Body;
-use crate::jsonrpc::{Edit, Message, Object, scan};
+use crate::jsonrpc::{Edit, Message, Object};
 use crate::principal::Principal;
 use crate::protocol;
 
@@ -107,7 +107,7 @@ pub(super) async fn admit(
 
 /// The token of an `initialize`, and the message without it.
 fn initialize_token(body: &[u8]) -> Option<(String, Bytes)> {
-    let Ok(Message::Request { method, params, .. }) = scan(body).and_then(Message::read) else { return None };
+    let Ok(Message::Request { method, params, .. }) = Message::of(body) else { return None };
     let token = params.text("token").filter(|_| method == protocol::Method::Initialize.as_str())?;
     let whole = Object::open(std::str::from_utf8(body).ok()?)?;
     let params = Edit::new().remove("token").apply(&params);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use serde_json::value::RawValue;
 
-use crate::jsonrpc::{self, Id, Message, Object, RpcError, scan};
+use crate::jsonrpc::{self, Id, Message, RpcError};
 
 /// A question as it came.
 #[derive(Debug)]
@@ -46,18 +46,16 @@ pub(super) enum Incoming {
 
 /// Reads one message. The result stays where it is: no byte of it is copied.
 pub(super) fn read(bytes: &Bytes) -> Result<Incoming, jsonrpc::Error> {
-    let text = scan(bytes)?;
-    Ok(match Message::read(text)? {
-        Message::Request { id, method, .. } => Incoming::Question(Asked { id, method, params: params(text) }),
-        Message::Notification { method, .. } => Incoming::Notice { method, params: params(text) },
+    Ok(match Message::of(bytes)? {
+        Message::Request { id, method, params } => {
+            Incoming::Question(Asked { id, method, params: params.as_json().to_owned() })
+        }
+        Message::Notification { method, params } => {
+            Incoming::Notice { method, params: params.as_json().to_owned() }
+        }
         Message::Result { id, result } => Incoming::Result { id, result: bytes.slice_ref(result.as_bytes()) },
         Message::Error { id, error } => Incoming::Error { id, error: rpc_error(error) },
     })
-}
-
-/// The raw params of a message, which is opened again for them: requests and notifications are few and small.
-fn params(text: &str) -> String {
-    Object::open(text).and_then(|message| message.get("params")).unwrap_or("{}").to_owned()
 }
 
 fn rpc_error(raw: &str) -> RpcError {

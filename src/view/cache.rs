@@ -1,8 +1,10 @@
 //! Views by route and rights.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dashmap::DashMap;
+use tokio::time::Instant;
 
 use super::View;
 use super::build::{build, verdicts};
@@ -13,13 +15,19 @@ use crate::principal::Rights;
 
 /// Most views that are kept; beyond it all are dropped and made again as they are asked for.
 const MOST: usize = 1024;
+/// How long views are got ready before a snapshot is published; the others are made as they are asked for.
+const READY: Duration = Duration::from_millis(100);
+
+type Key = (RouteName, Rights);
 
 /// The views that are in use: which one rights have on a route, and one view for equal decisions. Entries are
 /// independent of each other.
 #[derive(Debug, Default)]
 pub struct Views {
-    views: DashMap<(RouteName, Rights), Arc<View>>,
+    views: DashMap<Key, Arc<View>>,
     equal: DashMap<(RouteName, [u8; 32]), Arc<View>>,
+    /// Those of the snapshot that comes next.
+    coming: DashMap<Key, Arc<View>>,
 }
 
 impl Views {
@@ -27,17 +35,41 @@ impl Views {
     #[must_use]
     pub fn of(&self, snapshot: &Snapshot, route: &Route, rights: &Rights) -> Arc<View> {
         let key = (route.name.clone(), rights.clone());
-        if let Some(view) = self.views.get(&key)
-            && view.generation == snapshot.generation
-        {
+        let is_current = |view: &Arc<View>| view.generation == snapshot.generation;
+        if let Some(view) = self.views.get(&key).filter(|view| is_current(view)) {
             return Arc::clone(&view);
         }
-        let view = self.equal(snapshot, route, rights);
+        let coming = self.coming.get(&key).filter(|view| is_current(view)).map(|view| Arc::clone(&view));
+        let view = coming.unwrap_or_else(|| self.equal(snapshot, route, rights));
         if self.views.len() >= MOST {
             self.views.clear();
         }
         self.views.insert(key, Arc::clone(&view));
         view
+    }
+
+    /// Gets the views ready that are in use, for a snapshot that is about to be published: whoever asks first does not wait
+    /// for them. Requests that read the snapshot before it go on with theirs.
+    pub fn get_ready(&self, snapshot: &Snapshot) {
+        let begun = Instant::now();
+        self.coming.clear();
+        let used: Vec<Key> = self.views.iter().map(|entry| entry.key().clone()).collect();
+        for key in used {
+            if begun.elapsed() > READY {
+                return;
+            }
+            if let Some(route) = snapshot.config.route(&key.0) {
+                let view = self.equal(snapshot, route, &key.1);
+                self.coming.insert(key, view);
+            }
+        }
+    }
+
+    /// Drops the views of the snapshots before this one.
+    pub fn forget_before(&self, snapshot: &Snapshot) {
+        self.equal.retain(|_, view| view.generation >= snapshot.generation);
+        self.views.retain(|_, view| view.generation >= snapshot.generation);
+        self.coming.clear();
     }
 
     /// The view of all whom the same is decided for.
@@ -50,9 +82,10 @@ impl Views {
             return Arc::clone(&view);
         }
         let view = Arc::new(build(snapshot, route, verdicts));
-        // Whoever does not come back holds no old catalog.
-        self.equal.retain(|_, view| view.generation == snapshot.generation);
-        self.views.retain(|_, view| view.generation == snapshot.generation);
+        // Whoever does not come back holds no old catalog; those of the snapshot before may still be read.
+        let is_old = |view: &Arc<View>| view.generation + 1 < snapshot.generation;
+        self.equal.retain(|_, view| !is_old(view));
+        self.views.retain(|_, view| !is_old(view));
         if self.equal.len() >= MOST {
             self.equal.clear();
         }

@@ -47,6 +47,24 @@ fn equal_decisions_share_one_view_whoever_asks() {
 }
 
 #[test]
+fn views_in_use_are_ready_before_their_snapshot_is_published() {
+    let before = snapshot(ONE, &[("a", up(&[r#"{"name":"t"}"#]))]);
+    let after = Snapshot { generation: 2, ..snapshot(ONE, &[("a", up(&[r#"{"name":"u"}"#]))]) };
+    // What would have to be made of this one is another one.
+    let empty = Snapshot { generation: 2, ..snapshot(ONE, &[("a", up(&[]))]) };
+    let views = Views::default();
+    let of = |snapshot: &Snapshot| views.of(snapshot, &snapshot.config.routes[0], &Rights::All);
+    let old = of(&before);
+    views.get_ready(&after);
+    assert!(Arc::ptr_eq(&of(&before), &old), "who reads the old snapshot goes on");
+    assert!(matches!(of(&empty).find(ListKind::Tools, "a__u"), Found::Shown(_)));
+    views.forget_before(&after);
+    assert!(!Arc::ptr_eq(&of(&before), &old) && Arc::ptr_eq(&of(&after), &of(&after)));
+    views.get_ready(&Snapshot { generation: 3, ..snapshot(ONE, &[]) });
+    assert_eq!(of(&after).list(ListKind::Tools).len(), 1);
+}
+
+#[test]
 fn c057_pages_follow_each_other_without_loss() {
     let text = format!("{ONE}listen: {{ page: {{ items: 2, bytes: 1MiB }} }}\n");
     let tools = [r#"{"name":"p"}"#, r#"{"name":"q"}"#, r#"{"name":"r"}"#];

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Legacy, encode};
 use crate::downstream::render::{self, with_comments};
 use crate::downstream::{Body, Footing, Inbound, unreadable};
-use crate::jsonrpc::{Message, scan};
+use crate::jsonrpc::Message;
 use crate::protocol::{Revision, encode_event, encode_named, headers, notification};
 use crate::seal::{Owner, SessionSeal, random_bytes};
 
@@ -138,7 +138,7 @@ fn open(legacy: &Legacy, request: Inbound) -> Response<Body> {
 /// Takes a message: it is accepted at once, its answer comes on the stream.
 fn post(legacy: &Legacy, mut request: Inbound, query: Option<&str>) -> Response<Body> {
     let Some(pipe) = find(legacy, &request, query) else { return encode::no_such_session() };
-    if let Err(error) = scan(&request.body).and_then(Message::read) {
+    if let Err(error) = Message::of(&request.body) {
         return unreadable(&error);
     }
     // The answer is wanted as events, whatever the client of this old transport sends as `Accept`.
@@ -167,7 +167,7 @@ fn find(legacy: &Legacy, request: &Inbound, query: Option<&str>) -> Option<Arc<P
 /// that it is ready, what the session has to say by itself comes along too.
 async fn carry(legacy: Legacy, pipe: Arc<Pipe>, request: Inbound) {
     let body = request.body.clone();
-    let Ok(message) = scan(&body).and_then(Message::read) else { return };
+    let Ok(message) = Message::of(&body) else { return };
     let is_ready =
         matches!(&message, Message::Notification { method, .. } if method == notification::INITIALIZED);
     let response = legacy.post(&request, message).await;
