@@ -11,6 +11,7 @@ mod generate;
 mod jwt;
 mod keys;
 mod metadata;
+mod seen;
 mod succession;
 
 use std::path::Path;
@@ -33,6 +34,7 @@ use fetch::Fetcher;
 use jwt::{Jwts, Reject};
 use keys::Keys;
 use metadata::Metadata;
+use seen::Seen;
 
 /// Decides who sent a request.
 #[derive(Debug)]
@@ -43,6 +45,7 @@ pub struct Authenticator {
     public_url: String,
     challenger: Challenger,
     metadata: Metadata,
+    seen: Seen,
 }
 
 /// Where principals come from, in the order in which they are asked.
@@ -118,6 +121,7 @@ impl Authenticator {
             public_url: public_url.unwrap_or_default().to_owned(),
             challenger: Challenger::new(public_url),
             metadata,
+            seen: Seen::default(),
         })
     }
 
@@ -167,7 +171,7 @@ impl Authenticator {
             Presented::Malformed => return Err(self.bad(("auth.malformed", "format"), route)),
         };
         let principal = self.holder(sources, token, route, now).await?;
-        Ok(on_route(&principal, &route.policy))
+        Ok(self.seen.on_route(principal, route))
     }
 
     /// The principal as it is here, on a route: `None` where what it rests on is not accepted any more.

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use data_encoding::HEXLOWER;
 use http::header::AsHeaderName;
 use http::{HeaderMap, Method, Response, StatusCode, header};
 use jiff::Timestamp;
@@ -264,7 +265,7 @@ impl Endpoint {
 /// The error for a fault of Weir's own. `cause` goes to the log, under the number that the client is told.
 #[must_use]
 pub fn internal_error(cause: &str) -> RpcError {
-    let request_id: String = random_bytes::<8>().iter().map(|byte| format!("{byte:02x}")).collect();
+    let request_id = HEXLOWER.encode(&random_bytes::<8>());
     tracing::error!(event = "internal", %request_id, ?cause, "a request failed inside Weir");
     RpcError::own(code::INTERNAL, "internal error", Some(serde_json::json!({ "request_id": request_id })))
 }

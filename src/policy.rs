@@ -6,7 +6,7 @@
 mod decide;
 
 pub use crate::config::Class;
-pub use decide::{Asked, Decision, Ruling, classify, decide, is_about};
+pub use decide::{Asked, Decision, Ruling, about, classify, decide, decide_by, is_about};
 
 #[cfg(test)]
 mod tests;

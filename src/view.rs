@@ -7,6 +7,7 @@
 mod build;
 mod cache;
 mod explain;
+mod ground;
 mod pages;
 
 use std::collections::HashMap;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 pub use cache::Views;
-pub use explain::{Explained, explain, explain_item};
+pub use explain::{Explained, explain, explain_named};
 pub use pages::Form;
 
 use crate::catalog::Item;
@@ -23,6 +24,7 @@ use crate::names::UpstreamName;
 use crate::policy::Class;
 use crate::principal::Scope;
 use crate::protocol::{ListKind, Offer};
+use ground::Standing;
 use pages::Pages;
 
 /// An item that the caller may see and use.
@@ -32,6 +34,23 @@ pub struct Shown {
     pub item: Arc<Item>,
     /// Its class; read for everything but tools.
     pub class: Class,
+}
+
+/// An item on the route, and where it stands there.
+#[derive(Debug)]
+struct Held {
+    item: Arc<Item>,
+    standing: Arc<Standing>,
+    fate: Fate,
+}
+
+/// What becomes of it.
+#[derive(Debug)]
+enum Fate {
+    Shown(Shown),
+    /// These scopes would show it.
+    StepUp(Vec<Scope>),
+    Hidden,
 }
 
 /// Where a name leads for this caller.
@@ -95,10 +114,10 @@ pub struct View {
     pub ttl_ms: u64,
     /// Whether lists may be shared between callers.
     pub public: bool,
-    shown: HashMap<(ListKind, String), Shown>,
-    step_up: HashMap<(ListKind, String), Vec<Scope>>,
-    /// What is on the route and is not shown.
-    withheld: HashMap<(ListKind, String), Arc<Item>>,
+    /// What is on the route, shown or not.
+    held: HashMap<(ListKind, String), Held>,
+    /// Whether scopes would show more.
+    may_grow: bool,
     order: HashMap<ListKind, Vec<Shown>>,
     sequences: HashMap<ListKind, u64>,
     pages: Pages,
@@ -108,27 +127,31 @@ impl View {
     /// Where a published name or URI leads.
     #[must_use]
     pub fn find(&self, kind: ListKind, name: &str) -> Found<'_> {
-        let key = (kind, name.to_owned());
-        if let Some(shown) = self.shown.get(&key) {
-            return Found::Shown(shown);
+        match self.held(kind, name).map(|held| &held.fate) {
+            Some(Fate::Shown(shown)) => Found::Shown(shown),
+            Some(Fate::StepUp(scopes)) => Found::StepUp(scopes),
+            Some(Fate::Hidden) | None => Found::Nothing,
         }
-        self.step_up.get(&key).map_or(Found::Nothing, |scopes| Found::StepUp(scopes))
     }
 
     /// An item of the route, shown or not; for records, never for answers.
     #[must_use]
     pub fn item(&self, kind: ListKind, name: &str) -> Option<&Arc<Item>> {
-        let key = (kind, name.to_owned());
-        self.shown.get(&key).map(|shown| &shown.item).or_else(|| self.withheld.get(&key))
+        self.held(kind, name).map(|held| &held.item)
+    }
+
+    fn held(&self, kind: ListKind, name: &str) -> Option<&Held> {
+        self.held.get(&(kind, name.to_owned()))
     }
 
     /// The items of a kind that are on the route and are not shown, each with the scopes that would show it; none where
     /// no scope would.
     pub fn unseen(&self, kind: ListKind) -> impl Iterator<Item = (&Arc<Item>, &[Scope])> {
-        self.withheld
-            .iter()
-            .filter(move |((of, _), _)| *of == kind)
-            .map(|(key, item)| (item, self.step_up.get(key).map_or(&[][..], Vec::as_slice)))
+        self.held.iter().filter(move |((of, _), _)| *of == kind).filter_map(|(_, held)| match &held.fate {
+            Fate::Shown(_) => None,
+            Fate::StepUp(scopes) => Some((&held.item, scopes.as_slice())),
+            Fate::Hidden => Some((&held.item, &[][..])),
+        })
     }
 
     /// All visible items of a list, in order.

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, header};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
-use super::{Authenticator, Challenger, Jwts, Metadata, Refusal, Sources, Tokens};
+use super::{Authenticator, Challenger, Jwts, Metadata, Refusal, Seen, Sources, Tokens};
 use crate::config::{Config, Token};
 use crate::principal::{Principal, Scope, Voucher};
 
@@ -38,6 +38,7 @@ fn with_tokens(public_url: Option<&str>) -> Authenticator {
         public_url: String::new(),
         challenger: Challenger::new(public_url),
         metadata: Metadata::default(),
+        seen: Seen::default(),
     }
 }
 

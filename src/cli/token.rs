@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
 use crate::auth::new_token;
@@ -17,7 +18,7 @@ pub(super) fn run(out: &mut dyn Write) -> u8 {
 
 fn print(out: &mut dyn Write) -> io::Result<()> {
     let token = new_token()?;
-    let hash: String = Sha256::digest(token.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = HEXLOWER.encode(&Sha256::digest(token.as_bytes()));
     write!(out, "token: {token}\nhash: sha256:{hash}\n")?;
     out.flush()
 }

@@ -2,13 +2,13 @@
 
 use serde_json::value::RawValue;
 
-use super::Object;
+use super::{Object, quoted};
 
 /// Longer text is not looked into, in bytes: each level is read anew, so the work grows with the depth.
 const LONGEST: usize = 64 * 1024;
 
 /// Writes raw JSON canonically, for a digest. Takes text that passed [`super::scan`], so its depth is bounded. Text
-/// that is no JSON, or longer than 64 KiB, comes back as it is.
+/// longer than 64 KiB comes back as it is.
 #[must_use]
 pub fn canonical(raw: &str) -> String {
     if raw.len() > LONGEST { raw.to_owned() } else { level(raw) }
@@ -18,20 +18,19 @@ fn level(raw: &str) -> String {
     match raw.as_bytes().first() {
         Some(b'{') => object(raw),
         Some(b'[') => array(raw),
-        Some(b'"') => serde_json::from_str::<String>(raw)
-            .map_or_else(|_| raw.to_owned(), |text| serde_json::Value::from(text).to_string()),
+        Some(b'"') => {
+            serde_json::from_str::<String>(raw).map_or_else(|_| raw.to_owned(), |text| quoted(&text))
+        }
         Some(_) | None => raw.to_owned(),
     }
 }
 
 fn object(raw: &str) -> String {
-    let Some(object) = Object::open(raw) else { return raw.to_owned() };
+    let Some(object) = Object::reopen(raw) else { return raw.to_owned() };
     let mut members: Vec<(&str, &str)> = object.iter().collect();
     members.sort_unstable_by_key(|(key, _)| *key);
-    let members: Vec<String> = members
-        .into_iter()
-        .map(|(key, value)| format!("{}:{}", serde_json::Value::from(key), level(value)))
-        .collect();
+    let members: Vec<String> =
+        members.into_iter().map(|(key, value)| format!("{}:{}", quoted(key), level(value))).collect();
     format!("{{{}}}", members.join(","))
 }
 

@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 
 use super::{LocalName, NameError, Namespace, QualifiedName, UpstreamName, mark_uri};
@@ -97,7 +98,7 @@ pub struct Published {
 /// The first 8 hexadecimal digits of the SHA-256 of `text`.
 fn short_hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
-    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(digest.get(..4).unwrap_or_default())
 }
 
 impl NameRules {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use super::Class;
 use crate::config::{DefaultDecision, Effect, Match, Policy, Require, Rule, Upstream};
@@ -109,8 +110,40 @@ pub fn decide<'p>(policy: &'p Policy, rights: &Rights, asked: &Asked<'_>) -> (De
         Rights::All => return (Decision::Allow, Ruling::Open),
         Rights::Granted(grant) => grant,
     };
+    among(policy, grant, asked, policy.rules.iter().filter(|rule| is_about(&rule.matches, asked)))
+}
+
+/// Which rules are about an item, by their places: that depends on nobody's rights.
+#[must_use]
+pub fn about(policy: &Policy, asked: &Asked<'_>) -> Box<[usize]> {
+    let rules = policy.rules.iter().enumerate();
+    rules.filter(|(_, rule)| is_about(&rule.matches, asked)).map(|(place, _)| place).collect()
+}
+
+/// As [`decide`], where it is known which rules are [`about`] the item.
+#[must_use]
+pub fn decide_by<'p>(
+    policy: &'p Policy,
+    rights: &Rights,
+    asked: &Asked<'_>,
+    about: &[usize],
+) -> (Decision, Ruling<'p>) {
+    match rights {
+        Rights::All => (Decision::Allow, Ruling::Open),
+        Rights::Granted(grant) => {
+            among(policy, grant, asked, about.iter().filter_map(|place| policy.rules.get(*place)))
+        }
+    }
+}
+
+fn among<'p>(
+    policy: &'p Policy,
+    grant: &Grant,
+    asked: &Asked<'_>,
+    rules: impl Iterator<Item = &'p Arc<Rule>>,
+) -> (Decision, Ruling<'p>) {
     let mut first = None;
-    for rule in policy.rules.iter().filter(|rule| is_about(&rule.matches, asked)) {
+    for rule in rules {
         match &rule.effect {
             Effect::Deny => return (Decision::Hide, Ruling::Rule(&rule.name)),
             Effect::Require(require) => {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::Timestamp;
 use serde_json::value::RawValue;
@@ -14,7 +15,7 @@ use crate::policy::Decision;
 use crate::protocol::{ListKind, Method};
 use crate::seal::random_bytes;
 use crate::telemetry::{AuditLine, AuditLog, AuditPrincipal, Slot, Unwritable};
-use crate::view::explain_item;
+use crate::view::explain_named;
 
 /// The longest name that is written whole, in characters.
 const LONGEST_NAME: usize = 256;
@@ -47,12 +48,12 @@ impl Auditor {
     pub(super) fn begin(&self, seat: &Seat, call: &Call) -> Result<Draft, Unwritable> {
         let slot = self.log.reserve()?;
         let subject = &call.caller.principal.subject;
-        let params = Object::open(&call.params).unwrap_or_default();
+        let params = Object::reopen(&call.params).unwrap_or_default();
         let mut line = AuditLine {
             v: 1,
             time: now(),
             event: "call",
-            request_id: random_bytes::<8>().iter().map(|byte| format!("{byte:02x}")).collect(),
+            request_id: HEXLOWER.encode(&random_bytes::<8>()),
             trace_id: trace(&params),
             principal: Some(AuditPrincipal {
                 issuer: subject.issuer.to_string(),
@@ -83,7 +84,7 @@ impl Auditor {
             mac.update(hashed);
             mac.update(&u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
             let digest = mac.finalize().into_bytes();
-            line.arguments_digest = Some(digest.iter().map(|byte| format!("{byte:02x}")).collect());
+            line.arguments_digest = Some(HEXLOWER.encode(&digest));
         }
         let settings = self.log.settings();
         if settings.full && arguments.len() <= MOST_ARGUMENTS {
@@ -114,9 +115,9 @@ fn decided(line: &mut AuditLine, seat: &Seat, call: &Call) {
         Method::ResourcesRead | Method::ResourcesSubscribe | Method::Listen => ListKind::Resources,
         _ => return,
     };
-    let Some(item) = seat.view.item(kind, &call.name) else { return };
     let rights = &call.caller.principal.rights;
-    let Some(explained) = explain_item(&seat.snapshot.config, &seat.route, rights, item) else { return };
+    let Some(explained) = explain_named(&seat.view, &seat.route, rights, (kind, &call.name)) else { return };
+    let item = &explained.item;
     line.upstream = Some(item.upstream.to_string());
     line.local_name = Some(item.local().to_owned());
     line.class = Some(explained.class.as_str());

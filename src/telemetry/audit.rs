@@ -4,7 +4,10 @@
 //! and gone. With `required` a call reserves its place before anything happens, and is refused while there is none or
 //! the file cannot be written; a line that was promised is kept until it can be.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,12 +15,11 @@ use std::time::Duration;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
-use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc::{self, OwnedPermit};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Audit;
-use crate::task::TaskGroup;
+use crate::task::{TaskGroup, blocking};
 
 /// Lines that wait to be written.
 const QUEUE: usize = 8192;
@@ -27,6 +29,8 @@ const RETRY: Duration = Duration::from_millis(500);
 const LAST: Duration = Duration::from_secs(2);
 /// Lines that are written together.
 const BATCH: usize = 256;
+/// How long lines are gathered after some were written: what comes close together is written in one go.
+const GATHER: Duration = Duration::from_millis(2);
 
 /// A line. The fields are described in `docs/operations.md`; later versions add some and rename none.
 #[derive(Debug, Default, Serialize)]
@@ -180,14 +184,17 @@ impl AuditLog {
                 }
             }
             self.write(&mut batch, ending.is_cancelled()).await;
+            if self.queue.capacity() > QUEUE / 2 {
+                ending.run_until_cancelled(tokio::time::sleep(GATHER)).await;
+            }
         }
     }
 
     /// Writes lines. What cannot be written is tried again where lines are required, unless it is the end.
     async fn write(&self, batch: &mut Vec<String>, is_last: bool) {
-        let text: String = batch.drain(..).collect();
+        let text: Arc<str> = batch.drain(..).collect::<String>().into();
         let lines = u64::try_from(text.matches('\n').count()).unwrap_or(u64::MAX);
-        while let Err(why) = append(&self.settings.file, &text).await {
+        while let Err(why) = self.append(Arc::clone(&text)).await {
             if !self.is_failing.swap(true, Ordering::Relaxed) {
                 tracing::error!(event = "audit.lost", reason = %why, "the audit log cannot be written");
             }
@@ -201,20 +208,23 @@ impl AuditLog {
             tracing::info!(event = "audit.back", "the audit log can be written again");
         }
     }
+
+    async fn append(&self, text: Arc<str>) -> std::io::Result<()> {
+        let file = self.settings.file.clone();
+        blocking("audit", move || append(&file, &text))
+            .await
+            .unwrap_or_else(|| Err(std::io::ErrorKind::Other.into()))
+    }
 }
 
 /// Opened each time: whoever rotates the file has only to move it away. What was written of lines that could not all be
 /// written is taken back, so that no line stands there twice or in part.
-async fn append(path: &PathBuf, text: &str) -> std::io::Result<()> {
-    let mut options = tokio::fs::OpenOptions::new();
-    let mut file = options.create(true).append(true).mode(0o600).open(path).await?;
-    let before = file.metadata().await?;
-    let written = match file.write_all(text.as_bytes()).await {
-        Ok(()) => file.flush().await,
-        Err(why) => Err(why),
-    };
+fn append(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+    let before = file.metadata()?;
+    let written = file.write_all(text.as_bytes());
     if written.is_err() && before.is_file() {
-        file.set_len(before.len()).await?;
+        file.set_len(before.len())?;
     }
     written
 }

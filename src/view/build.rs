@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+use super::ground::{Ground, Standing};
 use super::pages::Pages;
-use super::{Announced, Hashes, Shown, View};
+use super::{Announced, Fate, Hashes, Held, Shown, View};
 use crate::catalog::{Inventory, Item, Presence, Snapshot};
 use crate::config::{Config, Route, Upstream};
 use crate::names::UpstreamName;
-use crate::policy::{self, Asked, Class, Decision, Ruling};
+use crate::policy::{self, Asked, Class, Decision};
 use crate::principal::Rights;
 use crate::protocol::{ListKind, Offer, TASKS};
 
@@ -50,45 +51,19 @@ impl Verdicts {
 }
 
 /// Decides about every item.
-pub(super) fn verdicts(snapshot: &Snapshot, route: &Route, rights: &Rights) -> Verdicts {
-    let upstreams = of_route(&snapshot.config, route);
-    let by_name: HashMap<&UpstreamName, &Arc<Upstream>> =
-        upstreams.iter().map(|up| (&up.name, *up)).collect();
+pub(super) fn verdicts(snapshot: &Snapshot, route: &Route, rights: &Rights, ground: &Ground) -> Verdicts {
     let items = ListKind::ALL.into_iter().flat_map(|kind| snapshot.catalog.list(kind));
-    let decided = |item: &Arc<Item>| {
-        let judged = judged(by_name.get(&item.upstream)?, route, rights, item);
+    let decided = |(item, standing): (&Arc<Item>, &Option<Arc<Standing>>)| {
+        let judged = standing.as_ref()?.judge(route, rights, item);
         judged.ok().map(|(decision, _)| decision)
     };
-    let decisions = items.map(decided).collect();
+    let decisions = items.zip(&ground.standings).map(decided).collect();
+    let upstreams = of_route(&snapshot.config, route);
     Verdicts { decisions, missing: missing(snapshot, (route, &upstreams), rights) }
 }
 
-/// What becomes of an item, and what decided.
-///
-/// # Errors
-/// What takes it off this route, whoever asks.
-pub(super) fn judged<'r>(
-    upstream: &Upstream,
-    route: &'r Route,
-    rights: &Rights,
-    item: &Item,
-) -> Result<(Decision, Ruling<'r>), &'static str> {
-    let class = class_of(upstream, item);
-    match item.kind {
-        ListKind::Tools if !route.allow.is_match(&item.name) || route.deny.is_match(&item.name) => {
-            return Err("tools of the route");
-        }
-        _ if class != Class::Read && route.read_only => return Err("mode of the route"),
-        _ if class != Class::Read && upstream.read_only => return Err("mode of the upstream"),
-        _ => {}
-    }
-    let asked =
-        Asked { route: &route.name, upstream: &upstream.name, kind: item.kind, local: item.local(), class };
-    Ok(policy::decide(&route.policy, rights, &asked))
-}
-
 /// Makes the view of these verdicts.
-pub(super) fn build(snapshot: &Snapshot, route: &Route, verdicts: Verdicts) -> View {
+pub(super) fn build(snapshot: &Snapshot, route: &Route, verdicts: Verdicts, ground: &Ground) -> View {
     let upstreams = of_route(&snapshot.config, route);
     let mut view = View {
         generation: snapshot.generation,
@@ -100,21 +75,17 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, verdicts: Verdicts) -> V
         missing: None,
         ttl_ms: 0,
         public: false,
-        shown: HashMap::new(),
-        step_up: HashMap::new(),
-        withheld: HashMap::new(),
+        held: HashMap::with_capacity(verdicts.decisions.len()),
+        may_grow: false,
         order: HashMap::new(),
         sequences: HashMap::new(),
         pages: Pages::default(),
     };
-    let by_name: HashMap<&UpstreamName, &Arc<Upstream>> =
-        upstreams.iter().map(|up| (&up.name, *up)).collect();
-    let mut decisions = verdicts.decisions.into_iter();
+    let mut decisions = verdicts.decisions.into_iter().zip(&ground.standings);
     for kind in ListKind::ALL {
         for item in snapshot.catalog.list(kind) {
-            let decision = decisions.next().flatten();
-            if let (Some(upstream), Some(decision)) = (by_name.get(&item.upstream), decision) {
-                admit(&mut view, upstream, decision, item);
+            if let Some((Some(decision), Some(standing))) = decisions.next() {
+                admit(&mut view, decision, (item, standing));
             }
         }
         let items = view.order.get(&kind).map_or(&[][..], Vec::as_slice);
@@ -133,7 +104,7 @@ pub(super) fn build(snapshot: &Snapshot, route: &Route, verdicts: Verdicts) -> V
     view.instructions = instructions(route, &visible);
     view.missing = verdicts.missing;
     // Whoever gets the scopes that are missing wants the list that goes with them at once.
-    let may_grow = view.missing.is_some() || !view.step_up.is_empty();
+    let may_grow = view.missing.is_some() || view.may_grow;
     view.ttl_ms = if may_grow { 0 } else { ttl_ms(&visible) };
     view.public = public(&snapshot.config, &visible);
     view
@@ -144,33 +115,21 @@ fn of_route<'c>(config: &'c Config, route: &Route) -> Vec<&'c Arc<Upstream>> {
 }
 
 /// Puts an item where the decision wants it.
-fn admit(view: &mut View, upstream: &Upstream, decision: Decision, item: &Arc<Item>) {
-    let class = class_of(upstream, item);
-    let key = (item.kind, item.name.clone());
-    match decision {
+fn admit(view: &mut View, decision: Decision, (item, standing): (&Arc<Item>, &Arc<Standing>)) {
+    let fate = match decision {
         Decision::Allow => {
-            let shown = Shown { item: Arc::clone(item), class };
+            let shown = Shown { item: Arc::clone(item), class: standing.class };
             view.order.entry(item.kind).or_default().push(shown.clone());
-            view.shown.insert(key, shown);
+            Fate::Shown(shown)
         }
         Decision::StepUp(scopes) => {
-            view.withheld.insert(key.clone(), Arc::clone(item));
-            view.step_up.insert(key, scopes);
+            view.may_grow = true;
+            Fate::StepUp(scopes)
         }
-        Decision::Hide => {
-            view.withheld.insert(key, Arc::clone(item));
-        }
-    }
-}
-
-pub(super) fn class_of(upstream: &Upstream, item: &Item) -> Class {
-    match item.kind {
-        ListKind::Tools => {
-            let entry = &item.entry;
-            policy::classify(upstream, &entry.local, entry.read_only_hint, entry.destructive_hint)
-        }
-        ListKind::Prompts | ListKind::Resources | ListKind::Templates => Class::Read,
-    }
+        Decision::Hide => Fate::Hidden,
+    };
+    let held = Held { item: Arc::clone(item), standing: Arc::clone(standing), fate };
+    view.held.insert((item.kind, item.name.clone()), held);
 }
 
 fn hashes(view: &View) -> Hashes {

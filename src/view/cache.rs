@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::View;
 use super::build::{build, verdicts};
+use super::ground::Ground;
 use crate::catalog::Snapshot;
 use crate::config::Route;
 use crate::names::RouteName;
@@ -26,6 +27,7 @@ type Key = (RouteName, Rights);
 pub struct Views {
     views: DashMap<Key, Arc<View>>,
     equal: DashMap<(RouteName, [u8; 32]), Arc<View>>,
+    grounds: DashMap<RouteName, Arc<Ground>>,
     /// Those of the snapshot that comes next.
     coming: DashMap<Key, Arc<View>>,
 }
@@ -65,23 +67,36 @@ impl Views {
         }
     }
 
+    fn ground(&self, snapshot: &Snapshot, route: &Route) -> Arc<Ground> {
+        if let Some(known) = self.grounds.get(&route.name)
+            && known.generation == snapshot.generation
+        {
+            return Arc::clone(&known);
+        }
+        let ground = Arc::new(Ground::of(snapshot, route));
+        self.grounds.insert(route.name.clone(), Arc::clone(&ground));
+        ground
+    }
+
     /// Drops the views of the snapshots before this one.
     pub fn forget_before(&self, snapshot: &Snapshot) {
         self.equal.retain(|_, view| view.generation >= snapshot.generation);
         self.views.retain(|_, view| view.generation >= snapshot.generation);
+        self.grounds.retain(|_, ground| ground.generation >= snapshot.generation);
         self.coming.clear();
     }
 
     /// The view of all whom the same is decided for.
     fn equal(&self, snapshot: &Snapshot, route: &Route, rights: &Rights) -> Arc<View> {
-        let verdicts = verdicts(snapshot, route, rights);
+        let ground = self.ground(snapshot, route);
+        let verdicts = verdicts(snapshot, route, rights, &ground);
         let key = (route.name.clone(), verdicts.digest());
         if let Some(view) = self.equal.get(&key)
             && view.generation == snapshot.generation
         {
             return Arc::clone(&view);
         }
-        let view = Arc::new(build(snapshot, route, verdicts));
+        let view = Arc::new(build(snapshot, route, verdicts, &ground));
         // Whoever does not come back holds no old catalog; those of the snapshot before may still be read.
         let is_old = |view: &Arc<View>| view.generation + 1 < snapshot.generation;
         self.equal.retain(|_, view| !is_old(view));

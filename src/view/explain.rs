@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::build::{class_of, judged};
+use super::View;
+use super::ground::Standing;
 use crate::catalog::{Item, Snapshot};
 use crate::config::{Config, Route, Upstream};
 use crate::policy::{Class, Decision};
@@ -29,14 +30,29 @@ pub fn explain(snapshot: &Snapshot, route: &Route, rights: &Rights) -> Vec<Expla
     items.filter_map(|item| explain_item(&snapshot.config, route, rights, item)).collect()
 }
 
-/// The decision about one item; `None` where its upstream is not on the route.
+/// The decision about an item of a view, shown or not, for rights that see so.
 #[must_use]
-pub fn explain_item(config: &Config, route: &Route, rights: &Rights, item: &Arc<Item>) -> Option<Explained> {
+pub fn explain_named(
+    view: &View,
+    route: &Route,
+    rights: &Rights,
+    named: (ListKind, &str),
+) -> Option<Explained> {
+    let held = view.held(named.0, named.1)?;
+    Some(explained(route, rights, &held.item, &held.standing))
+}
+
+/// The decision about one item; `None` where its upstream is not on the route.
+fn explain_item(config: &Config, route: &Route, rights: &Rights, item: &Arc<Item>) -> Option<Explained> {
     let is_its = |upstream: &&Arc<Upstream>| upstream.name == item.upstream;
     let upstream = config.upstreams.iter().find(is_its).filter(|up| route.upstreams.contains(&up.name))?;
-    let (decision, by) = match judged(upstream, route, rights, item) {
+    Some(explained(route, rights, item, &Standing::of(upstream, route, item)))
+}
+
+fn explained(route: &Route, rights: &Rights, item: &Arc<Item>, standing: &Standing) -> Explained {
+    let (decision, by) = match standing.judge(route, rights, item) {
         Ok((decision, ruling)) => (decision, ruling.to_string()),
         Err(operator) => (Decision::Hide, operator.to_owned()),
     };
-    Some(Explained { item: Arc::clone(item), class: class_of(upstream, item), decision, by })
+    Explained { item: Arc::clone(item), class: standing.class, decision, by }
 }

@@ -323,7 +323,7 @@ fn t098_a_bad_file_changes_nothing_and_is_seen() {
         let problems = json::value(&status)["config"]["problems"].clone();
         assert_eq!(problems[0]["severity"], "error", "{status}");
     }
-    assert!(weir.log().contains("config.rejected") && weir.log().contains("urll"), "{}", weir.log());
+    eventually!(weir.log().contains("config.rejected") && weir.log().contains("urll"), "{}", weir.log());
     let applied = weir.reloads("applied");
     std::fs::write(weir.file(), &good).expect("the file is written");
     eventually!(weir.reloads("applied") > applied, "a good one is taken again");
@@ -339,7 +339,7 @@ fn what_needs_a_restart_is_said_and_not_done() {
         let refused = weir.reloads("refused");
         std::fs::write(weir.file(), proxy().section(change).text()).expect("the file is written");
         eventually!(weir.reloads("refused") > refused);
-        assert!(weir.log().contains("needs a restart"), "{}", weir.log());
+        eventually!(weir.log().contains("needs a restart"), "{}", weir.log());
         assert!(
             !weir.modern().names().iter().any(|name| name.starts_with("beta")),
             "nothing of it is in force"

@@ -352,7 +352,13 @@ impl Weir {
 impl Drop for Weir {
     fn drop(&mut self) {
         if !thread::panicking() && self.ends(Duration::ZERO).is_none() && is_open(self.admin) {
-            canary::check("/metrics", &self.admin_get("/metrics").1);
+            // One that was told to end may do so this moment.
+            match Exchange::new(self.admin, "GET", "/metrics").try_send() {
+                Some(response) => canary::check("/metrics", &response.text()),
+                None => {
+                    assert!(self.ends(eventually::PATIENCE).is_some(), "it says nothing and does not end")
+                }
+            }
         }
         if self.ends(Duration::ZERO).is_none() {
             self.signal("TERM");
