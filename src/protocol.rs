@@ -22,4 +22,6 @@ pub use lines::{LineDecoder, encode_line};
 pub use listing::{ListKind, Page, Ttl};
 pub use method::{LogLevel, Method, notification};
 pub use revision::{Era, Revision};
-pub use sse::{Decoder, SseEvent, TooLong, comment, encode_event, encode_named, encode_priming};
+pub use sse::{
+    Decoder, SseEvent, TooLong, comment, encode_event, encode_named, encode_pieces, encode_priming,
+};

@@ -5,8 +5,10 @@
 //! cannot be stopped, awaited, counted or blamed for a panic, so nothing else in Weir spawns.
 
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
@@ -52,12 +54,12 @@ impl TaskGroup {
     {
         let group = Arc::clone(&self.name);
         let running = self.tracker.track_future(future.instrument(tracing::Span::current()));
-        tokio::spawn(async move {
-            let outcome = futures_util::FutureExt::catch_unwind(std::panic::AssertUnwindSafe(running)).await;
+        // An async block would hold what it awaits twice: once as it was given, once as it runs.
+        tokio::spawn(AssertUnwindSafe(running).catch_unwind().map(move |outcome| {
             if outcome.is_err() {
                 tracing::error!(event = "panic", task, group = %group, "a task panicked");
             }
-        });
+        }));
     }
 
     /// Starts a task that ends at once, wherever it is, when the group is cancelled.
@@ -66,10 +68,8 @@ impl TaskGroup {
         F: Future<Output = ()> + Send + 'static,
     {
         let token = self.token.clone();
-        self.spawn(task, async move {
-            // Dropping the future is the cancellation: every task given to this method is cancel-safe by contract.
-            token.run_until_cancelled_owned(future).await;
-        });
+        // Dropping the future is the cancellation: every task given to this method is cancel-safe by contract.
+        self.spawn(task, token.run_until_cancelled_owned(future).map(drop));
     }
 
     /// Tells the tasks to end. Does not wait.

@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use bytes::Bytes;
+use memchr::memchr2;
 
 const MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 
@@ -79,7 +80,7 @@ impl Decoder {
                 rest = rest.get(1..).unwrap_or_default();
                 continue;
             }
-            let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            let Some(end) = memchr2(b'\n', b'\r', rest) else {
                 self.keep(rest)?;
                 break;
             };
@@ -206,6 +207,25 @@ pub fn encode_event(id: Option<&str>, data: &str) -> Bytes {
     out.into()
 }
 
+/// A `message` event whose data come in pieces of text.
+#[must_use]
+pub fn encode_pieces(id: Option<&str>, pieces: &[Bytes]) -> Bytes {
+    if pieces.iter().any(|piece| memchr2(b'\r', b'\n', piece).is_some()) {
+        return encode_event(id, &String::from_utf8_lossy(&pieces.concat()));
+    }
+    let length: usize = pieces.iter().map(Bytes::len).sum();
+    let mut head = String::with_capacity(length + 64);
+    head.push_str("event: message\n");
+    if let Some(id) = id {
+        push_id(&mut head, id);
+    }
+    let mut out = head.into_bytes();
+    out.extend_from_slice(b"data: ");
+    pieces.iter().for_each(|piece| out.extend_from_slice(piece));
+    out.extend_from_slice(b"\n\n");
+    out.into()
+}
+
 /// An event of another name, which Weir writes itself and keeps to one word (2024-11-05, basic/transports).
 #[must_use]
 pub fn encode_named(event: &str, data: &str) -> Bytes {
@@ -217,7 +237,8 @@ pub fn encode_named(event: &str, data: &str) -> Bytes {
 fn push_data(out: &mut String, data: &str) {
     let mut rest = Some(data);
     while let Some(text) = rest {
-        let (line, tail) = text.split_at(text.find(['\r', '\n']).unwrap_or(text.len()));
+        let end = memchr2(b'\r', b'\n', text.as_bytes()).unwrap_or(text.len());
+        let (line, tail) = text.split_at(end);
         out.push_str("data: ");
         out.push_str(line);
         out.push('\n');

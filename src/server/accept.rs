@@ -89,10 +89,8 @@ pub async fn accept<L: Fn() -> ConnectionLimits>(
         let permit = Arc::clone(&held);
         let service = Arc::clone(&service);
         let (tasks, closing) = (running.tasks.clone(), running.closing.clone());
-        running.tasks.spawn("connection", async move {
-            serve(stream, (&tasks, &closing), limits.header_timeout, (service, peer.ip())).await;
-            drop(permit);
-        });
+        let connection = Connection { stream, from: peer.ip(), tasks, closing, _permit: permit };
+        running.tasks.spawn("connection", serve(connection, limits.header_timeout, service));
     }
 }
 
@@ -103,12 +101,18 @@ fn refuse(stream: &TcpStream) {
     }
 }
 
-async fn serve(
+/// A connection that was taken.
+struct Connection {
     stream: TcpStream,
-    (tasks, closing): (&TaskGroup, &CancellationToken),
-    header_timeout: Duration,
-    (service, from): (Service, IpAddr),
-) {
+    from: IpAddr,
+    tasks: TaskGroup,
+    closing: CancellationToken,
+    /// Counts it as long as it is there.
+    _permit: Arc<()>,
+}
+
+async fn serve(taken: Connection, header_timeout: Duration, service: Service) {
+    let Connection { stream, from, tasks, closing, _permit } = taken;
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "nodelay");
     }

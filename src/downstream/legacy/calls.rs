@@ -18,7 +18,7 @@ use crate::downstream::render::{self, HEAD_WAIT, with_comments};
 use crate::downstream::{Body, Inbound, Shared};
 use crate::exchange::{Call, Caller, Event, Failure, Inquiry, Reply};
 use crate::jsonrpc::{Id, Object};
-use crate::protocol::{LogLevel, Method, encode_event, encode_priming, meta};
+use crate::protocol::{LogLevel, Method, encode_pieces, encode_priming, meta};
 use crate::relay::Seat;
 use crate::seal::QuestionSeal;
 
@@ -45,7 +45,11 @@ pub(super) async fn answer(
         let id = id.clone();
         move || encode::lost(&id, tool)
     }));
-    let line = Arc::new(Line::new(number, (token.clone(), Engine::new(&legacy.calls)), lost));
+    let line = Arc::new(Line::new(
+        number,
+        (token.clone(), Engine::new(&legacy.calls)),
+        (session.account.clone(), lost),
+    ));
     session.lines.insert(number, Arc::clone(&line));
     let driver = Driver {
         shared: Arc::clone(&legacy.shared),
@@ -268,6 +272,5 @@ fn events(reader: Reader, last: u64, fresh: bool) -> Response<Body> {
 }
 
 fn as_event(reader: &Reader, sent: &Sent) -> Bytes {
-    let text = sent.pieces.concat();
-    encode_event(Some(&reader.event_id(sent.number)), &String::from_utf8_lossy(&text))
+    encode_pieces(Some(&reader.event_id(sent.number)), &sent.pieces)
 }

@@ -5,7 +5,8 @@
 //! kept within the session's budget.
 
 use std::collections::VecDeque;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -82,6 +83,24 @@ struct State {
     attached: bool,
     broken: Instant,
     pause: Option<Pause>,
+    /// What it is counted with in its session.
+    counted: usize,
+}
+
+/// How many bytes a session keeps for broken streams: the sum over its streams, of which each looks after its part.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Account(Arc<AtomicUsize>);
+
+impl Account {
+    /// How many more may be kept.
+    pub(super) fn room(&self) -> usize {
+        BUDGET.saturating_sub(self.0.load(Ordering::Relaxed))
+    }
+
+    fn change(&self, before: usize, now: usize) {
+        // Wrapping, so that a sum of changes is right in any order.
+        self.0.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
+    }
 }
 
 /// How the answer is written in place of one that is too large to be kept. Few calls need it.
@@ -97,6 +116,7 @@ impl std::fmt::Debug for Lost {
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) number: u64,
+    account: Account,
     state: Mutex<State>,
     written: Notify,
     read: Notify,
@@ -121,7 +141,11 @@ pub(super) enum Head {
 impl Line {
     /// A stream with a reader attached. `call` cancels the call and `engine` drives it; `lost` writes the answer in place of one that is too
     /// large to be kept.
-    pub(super) fn new(number: u64, (call, engine): (CancellationToken, Engine), lost: Lost) -> Self {
+    pub(super) fn new(
+        number: u64,
+        (call, engine): (CancellationToken, Engine),
+        (account, lost): (Account, Lost),
+    ) -> Self {
         let state = State {
             messages: VecDeque::new(),
             next: 1,
@@ -131,9 +155,11 @@ impl Line {
             attached: true,
             broken: Instant::now(),
             pause: None,
+            counted: 0,
         };
         Self {
             number,
+            account,
             state: Mutex::new(state),
             written: Notify::new(),
             read: Notify::new(),
@@ -144,7 +170,14 @@ impl Line {
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
-        act(&mut self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = act(&mut state);
+        let now = state.kept_for_later();
+        let before = std::mem::replace(&mut state.counted, now);
+        if now != before {
+            self.account.change(before, now);
+        }
+        done
     }
 
     /// Writes a message. Waits for an attached reader; without one, a message that does not fit `room` is dropped, or
@@ -272,8 +305,9 @@ impl Line {
     }
 
     /// How many bytes are kept while no reader is attached.
+    #[cfg(test)]
     pub(super) fn kept(&self) -> usize {
-        self.with(|state| if state.attached { 0 } else { state.kept() })
+        self.with(|state| state.kept_for_later())
     }
 
     /// Whether nobody came back in time.
@@ -284,6 +318,12 @@ impl Line {
     /// Cancels the call.
     pub(super) fn give_up(&self) {
         self.call.cancel();
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.with(|state| state.messages.clear());
     }
 }
 
@@ -300,6 +340,11 @@ impl State {
         self.next += 1;
         self.ended = sent.ending.is_some();
         self.messages.push_back(sent);
+    }
+
+    /// How many bytes are kept while no reader is attached.
+    fn kept_for_later(&self) -> usize {
+        if self.attached { 0 } else { self.kept() }
     }
 
     fn kept(&self) -> usize {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::decode::Hello;
-use super::line::{BUDGET, Line};
+use super::line::{Account, Line};
 use super::locked::Locked;
 use crate::config::{Route, Sessions};
 use crate::downstream::Shared;
@@ -64,6 +64,8 @@ pub(super) struct Session {
     calls: Locked<Id, Running>,
     /// The streams of calls, by number.
     pub(super) lines: Locked<u64, Arc<Line>>,
+    /// What those keep that are broken.
+    pub(super) account: Account,
     /// The questions that the client has not answered, by number, each with the number of its call.
     questions: Locked<u64, (Option<u64>, Answerer)>,
     numbers: AtomicU64,
@@ -105,6 +107,7 @@ impl Session {
             listed: Mutex::new(Hashes::default()),
             calls: Locked::default(),
             lines: Locked::default(),
+            account: Account::default(),
             questions: Locked::default(),
             numbers: AtomicU64::new(1),
             standing: Mutex::new(BTreeSet::new()),
@@ -318,7 +321,7 @@ impl Session {
 
     /// How many more bytes may be kept for streams that are broken.
     pub(super) fn room(&self) -> usize {
-        BUDGET.saturating_sub(self.lines.all().iter().map(|line| line.kept()).sum())
+        self.account.room()
     }
 
     fn standing(&self) -> MutexGuard<'_, BTreeSet<u64>> {

@@ -5,7 +5,7 @@ use http::StatusCode;
 use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
-use super::line::{BUDGET, Ending, Head, Line, Lost, Next};
+use super::line::{Account, BUDGET, Ending, Head, Line, Lost, Next};
 use crate::task::TaskGroup;
 
 const LOST: &str = "lost";
@@ -14,7 +14,7 @@ const DONE: Ending = Ending { status: StatusCode::OK, challenge: None };
 fn line() -> Line {
     let engine = Engine::new(&TaskGroup::new("calls"));
     let lost = Lost(Box::new(|| Bytes::from_static(LOST.as_bytes())));
-    Line::new(1, (CancellationToken::new(), engine), lost)
+    Line::new(1, (CancellationToken::new(), engine), (Account::default(), lost))
 }
 
 async fn write(line: &Line, text: &str, last: bool) {
@@ -96,4 +96,26 @@ async fn a_writer_waits_for_an_attached_reader() {
     assert_eq!(read(&line, reader).await.len(), 1);
     next.await;
     assert_eq!(read(&line, reader).await, ["more"]);
+}
+
+#[tokio::test]
+async fn what_broken_streams_keep_is_counted_for_all_of_a_session() {
+    let account = Account::default();
+    let with = || {
+        let engine = Engine::new(&TaskGroup::new("calls"));
+        let lost = Lost(Box::new(|| Bytes::from_static(LOST.as_bytes())));
+        Line::new(1, (CancellationToken::new(), engine), (account.clone(), lost))
+    };
+    let (one, two) = (with(), with());
+    for line in [&one, &two] {
+        let reader = line.attach(1);
+        write(line, &"x".repeat(1000), true).await;
+        assert!(!line.detach(reader, BUDGET));
+    }
+    assert_eq!(account.room(), BUDGET - one.kept() - two.kept());
+    assert_eq!(account.room(), BUDGET - 2000);
+    two.attach(1);
+    assert_eq!(account.room(), BUDGET - 1000, "one that is read costs nothing");
+    drop((one, two));
+    assert_eq!(account.room(), BUDGET);
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::prelude::{prop, prop_assert_eq, proptest};
 
-use super::{Decoder, SseEvent, TooLong, comment, encode_event, encode_priming};
+use super::{Decoder, SseEvent, TooLong, comment, encode_event, encode_pieces, encode_priming};
 
 const LIMIT: usize = 1 << 20;
 
@@ -166,5 +166,13 @@ proptest! {
     ) {
         let chunks: Vec<&[u8]> = bytes.chunks(size).collect();
         prop_assert_eq!(decode(&chunks), decode(&[&bytes]));
+    }
+}
+
+proptest! {
+    #[test]
+    fn an_event_in_pieces_is_written_as_one_in_a_whole(pieces in prop::collection::vec("[a-z\\r\\n\u{e9}]{0,6}", 0..5)) {
+        let slices: Vec<bytes::Bytes> = pieces.iter().map(|piece| piece.clone().into()).collect();
+        prop_assert_eq!(encode_pieces(Some("7"), &slices), encode_event(Some("7"), &pieces.concat()));
     }
 }

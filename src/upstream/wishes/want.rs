@@ -89,7 +89,7 @@ impl Watching {
 }
 
 /// What an upstream says outside of calls.
-pub(in crate::upstream) type Said = (UpstreamName, Event);
+pub(in crate::upstream) type Said = Box<(UpstreamName, Event)>;
 
 /// A client that stands by at one upstream.
 #[derive(Debug, Clone)]
@@ -105,7 +105,7 @@ impl Stander {
 
     /// Says something to it. False where too much waits for it already: what was to be said is lost then.
     pub(in crate::upstream) fn say(&self, event: Event) -> bool {
-        self.to.try_send((self.upstream.clone(), event)).is_ok()
+        self.to.try_send(Box::new((self.upstream.clone(), event))).is_ok()
     }
 }
 
@@ -144,7 +144,7 @@ impl Standing {
     pub async fn next(&mut self) -> (UpstreamName, Event) {
         loop {
             tokio::select! {
-                Some(said) = self.events.recv() => return said,
+                Some(said) = self.events.recv() => return *said,
                 Some(()) = self.turns.next() => {
                     // The new ones first: a party without a wish is dissolved.
                     self.wants = (self.stand)(&self.to);
