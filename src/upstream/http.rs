@@ -70,8 +70,9 @@ pub(super) enum BuildError {
 
 /// The connections to one upstream.
 pub(super) struct Http {
-    /// For addresses with TLS, where HTTP/2 may be spoken.
-    client: reqwest::Client,
+    /// For addresses with TLS, where HTTP/2 may be spoken. Made only where there are some: it reads all certificates that the
+    /// machine trusts.
+    client: Option<reqwest::Client>,
     /// By the number of an address, for those without.
     plain: Vec<Option<Plain>>,
     addresses: Addresses,
@@ -121,8 +122,22 @@ impl Http {
     ) -> Result<Self, BuildError> {
         let url = |endpoint: &http::Uri| Url::parse(&endpoint.to_string()).map_err(|_url| BuildError::Url);
         let urls: Vec<Url> = endpoints.iter().map(url).collect::<Result<_, _>>()?;
-        let plain = urls.iter().map(|url| Plain::new(url, upstream.timeout.connect, tasks)).collect();
+        let plain: Vec<Option<Plain>> =
+            urls.iter().map(|url| Plain::new(url, upstream.timeout.connect, tasks)).collect();
         let credential = RwLock::new(headers_of(&upstream.credential)?);
+        let is_secured = plain.iter().any(Option::is_none);
+        let client = is_secured.then(|| Self::client(upstream)).transpose().map_err(BuildError::Client)?;
+        Ok(Self {
+            client,
+            plain,
+            addresses: Addresses::new(upstream.name.clone(), urls),
+            credential,
+            largest: upstream.limits.answer,
+            patience: upstream.timeout.call,
+        })
+    }
+
+    fn client(upstream: &Upstream) -> Result<reqwest::Client, reqwest::Error> {
         let client = reqwest::Client::builder()
             .user_agent(NAME)
             .redirect(reqwest::redirect::Policy::none())
@@ -142,15 +157,7 @@ impl Http {
             .tcp_keepalive_retries(KEEPALIVE_PROBES);
         #[cfg(target_os = "linux")]
         let client = client.tcp_user_timeout(UNACKNOWLEDGED);
-        let client = client.build().map_err(BuildError::Client)?;
-        Ok(Self {
-            client,
-            plain,
-            addresses: Addresses::new(upstream.name.clone(), urls),
-            credential,
-            largest: upstream.limits.answer,
-            patience: upstream.timeout.call,
-        })
+        client.build()
     }
 
     /// Another credential from the next request on.
@@ -259,7 +266,8 @@ impl Http {
         if *method == Method::POST {
             *request.body_mut() = Some(body.clone().into());
         }
-        self.client.execute(request).await.map(Received::from).map_err(|error| fault(&error))
+        let Some(client) = &self.client else { return Err(Fault::unsent(Reason::Unreachable)) };
+        client.execute(request).await.map(Received::from).map_err(|error| fault(&error))
     }
 }
 
