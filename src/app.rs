@@ -26,7 +26,7 @@ use crate::relay::Relay;
 use crate::seal::Keyring;
 use crate::server::{BindError, ConnectionLimits, Gate, Running, accept, admin_service, bind, mcp_service};
 use crate::source::{self, FileSource, Loading, Read, Reload};
-use crate::task::TaskGroup;
+use crate::task::{Lanes, TaskGroup};
 use crate::telemetry::{AuditLog, LogLevel, Registry, watch_clock};
 use crate::upstream::{Set, StartError};
 use crate::view::Views;
@@ -41,6 +41,9 @@ const ADMIN_CONNECTIONS: usize = 256;
 /// Why Weir cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
+    /// The threads that serve connections could not be started.
+    #[error("cannot start threads")]
+    Lanes(#[source] std::io::Error),
     /// A socket could not be opened.
     #[error("cannot open a listener")]
     Bind(#[from] BindError),
@@ -62,6 +65,8 @@ pub struct App {
     core: Core,
     succession: Succession,
     reload: Option<Reload>,
+    /// Kept to the end: what is said to upstreams then may be said on connections of theirs.
+    lanes: Arc<Lanes>,
 }
 
 /// The parts without a socket: upstreams, catalog, relay.
@@ -199,7 +204,8 @@ impl App {
             snapshots: core.snapshots.clone(),
             log_level,
         };
-        Ok(Self { mcp, admin_listener, admin, endpoint, core, succession, reload })
+        let lanes = Arc::new(Lanes::start().map_err(AppError::Lanes)?);
+        Ok(Self { mcp, admin_listener, admin, endpoint, core, succession, reload, lanes })
     }
 
     /// Where the MCP listener is.
@@ -229,15 +235,12 @@ impl App {
         let gate = Arc::new(Gate::default());
         let connections = TaskGroup::new("connections");
         let closing = CancellationToken::new();
-        let snapshots = self.core.snapshots.clone();
-        let limits = move |most: Option<usize>| {
-            let limits = snapshots.borrow().config.listen.limits;
-            let most = most.unwrap_or(limits.connections);
-            ConnectionLimits { most, header_timeout: limits.header_timeout }
+        let running = Running {
+            tasks: connections.clone(),
+            lanes: Some(Arc::clone(&self.lanes)),
+            closing: closing.clone(),
+            limits: limits(&self.core.snapshots, None),
         };
-        let of_admin = limits.clone();
-        let running =
-            Running { tasks: connections.clone(), closing: closing.clone(), limits: move || limits(None) };
         let service = mcp_service(
             self.core.snapshots.clone(),
             (Arc::clone(&self.succession.authenticators), self.core.audit.clone()),
@@ -247,8 +250,9 @@ impl App {
         self.core.tasks.spawn("mcp listener", accept(self.mcp, running, service));
         let admin_running = Running {
             tasks: self.core.tasks.child("admin"),
+            lanes: None,
             closing: CancellationToken::new(),
-            limits: move || of_admin(Some(ADMIN_CONNECTIONS)),
+            limits: limits(&self.core.snapshots, Some(ADMIN_CONNECTIONS)),
         };
         let admin = admin_service(Arc::clone(&self.admin));
         self.core
@@ -286,6 +290,19 @@ impl App {
         self.core.close().await;
         tracing::info!(event = "drain.end", cut, "drained");
         Ended { cut }
+    }
+}
+
+/// The limits on connections of the configuration in force, or with another number of them.
+fn limits(
+    snapshots: &watch::Receiver<Arc<Snapshot>>,
+    most: Option<usize>,
+) -> impl Fn() -> ConnectionLimits + use<> {
+    let snapshots = snapshots.clone();
+    move || {
+        let limits = snapshots.borrow().config.listen.limits;
+        let most = most.unwrap_or(limits.connections);
+        ConnectionLimits { most, header_timeout: limits.header_timeout }
     }
 }
 

@@ -4,6 +4,8 @@
 //! server → connection; process → upstreams → link): cancelling a group cancels its children. A task nobody owns
 //! cannot be stopped, awaited, counted or blamed for a panic, so nothing else in Weir spawns.
 
+mod lanes;
+
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -12,6 +14,8 @@ use futures_util::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
+
+pub use lanes::{Lane, Lanes, lane};
 
 /// Does something that may block, such as reading files, where it holds up nobody. `None` where it panicked, which is
 /// logged with its name.
@@ -52,14 +56,30 @@ impl TaskGroup {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        tokio::spawn(self.owned(task, future));
+    }
+
+    /// As [`TaskGroup::spawn`], on a lane.
+    pub fn spawn_on<F>(&self, lane: &Lane, task: &'static str, future: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let place = lane.place();
+        lane.runtime.spawn(self.owned(task, future).map(move |()| drop(place)));
+    }
+
+    fn owned<F>(&self, task: &'static str, future: F) -> impl Future<Output = ()> + Send + use<F>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let group = Arc::clone(&self.name);
         let running = self.tracker.track_future(future.instrument(tracing::Span::current()));
         // An async block would hold what it awaits twice: once as it was given, once as it runs.
-        tokio::spawn(AssertUnwindSafe(running).catch_unwind().map(move |outcome| {
+        AssertUnwindSafe(running).catch_unwind().map(move |outcome| {
             if outcome.is_err() {
                 tracing::error!(event = "panic", task, group = %group, "a task panicked");
             }
-        }));
+        })
     }
 
     /// Starts a task that ends at once, wherever it is, when the group is cancelled.

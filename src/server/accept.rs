@@ -20,7 +20,7 @@ use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::downstream::Body;
-use crate::task::TaskGroup;
+use crate::task::{Lanes, TaskGroup};
 
 /// Most header fields of a request.
 const MOST_HEADERS: usize = 100;
@@ -53,6 +53,8 @@ pub struct ConnectionLimits {
 pub struct Running<L> {
     /// Owns the connections.
     pub tasks: TaskGroup,
+    /// Where they run; on the runtime of the process where there are none.
+    pub lanes: Option<Arc<Lanes>>,
     /// Cancelled when no new connections are taken and open ones end after their current exchange.
     pub closing: CancellationToken,
     /// What is in force when a connection comes.
@@ -90,7 +92,11 @@ pub async fn accept<L: Fn() -> ConnectionLimits>(
         let service = Arc::clone(&service);
         let (tasks, closing) = (running.tasks.clone(), running.closing.clone());
         let connection = Connection { stream, from: peer.ip(), tasks, closing, _permit: permit };
-        running.tasks.spawn("connection", serve(connection, limits.header_timeout, service));
+        let serving = serve(connection, limits.header_timeout, service);
+        match running.lanes.as_ref().and_then(|lanes| lanes.idlest()) {
+            Some(lane) => running.tasks.spawn_on(lane, "connection", serving),
+            None => running.tasks.spawn("connection", serving),
+        }
     }
 }
 
@@ -113,6 +119,14 @@ struct Connection {
 
 async fn serve(taken: Connection, header_timeout: Duration, service: Service) {
     let Connection { stream, from, tasks, closing, _permit } = taken;
+    // Its events come to the thread that it runs on.
+    let stream = match stream.into_std().and_then(TcpStream::from_std) {
+        Ok(stream) => stream,
+        Err(error) => {
+            tracing::warn!(event = "accept.error", %error, "a connection could not be taken over");
+            return;
+        }
+    };
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "nodelay");
     }

@@ -290,8 +290,12 @@ fn connections_to_upstreams_are_kept(pair: Pair) {
         assert!(!client.call("alpha__echo", "{}").is_failure());
     }
     let mut connections: Vec<usize> = alpha.calls("echo").iter().map(|call| call.connection).collect();
+    connections.sort_unstable();
     connections.dedup();
-    assert!(connections.len() <= 3, "{connections:?} for 20 calls, one after the other");
+    // Each thread that serves clients keeps connections of its own.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let most = (1 + threads).min(10);
+    assert!(connections.len() <= most, "{connections:?} for 20 calls, one after the other");
 }
 
 fn an_answer_that_comes_first_is_json(pair: Pair) {

@@ -28,9 +28,11 @@ use tower::ServiceExt as _;
 use super::UNACKNOWLEDGED;
 use super::{IDLE_CONNECTION, KEEPALIVE, KEEPALIVE_ANSWER, KEEPALIVE_PROBES, logged};
 use crate::exchange::Reason;
-use crate::task::TaskGroup;
+use crate::task::{TaskGroup, lane};
 use crate::upstream::fault::Fault;
 
+/// So many lanes have connections of their own; where there are more, some share them.
+const LANES: usize = 32;
 /// Most connections that are kept for later.
 const MOST_IDLE: usize = 256;
 /// How often it is looked whether some have been idle for too long.
@@ -43,7 +45,8 @@ pub(super) struct Plain {
     host: HeaderValue,
     connector: HttpConnector,
     patience: Duration,
-    pool: Arc<Pool>,
+    /// One for each lane: a connection stays on the thread that opened it.
+    pools: [Arc<Pool>; LANES],
     tasks: TaskGroup,
 }
 
@@ -65,7 +68,7 @@ impl Plain {
         connector.set_keepalive_retries(Some(KEEPALIVE_PROBES));
         #[cfg(target_os = "linux")]
         connector.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
-        Some(Self { origin, host, connector, patience, pool: Arc::default(), tasks: tasks.clone() })
+        Some(Self { origin, host, connector, patience, pools: Default::default(), tasks: tasks.clone() })
     }
 
     /// Sends one request. One that was not written, since the connection had just been ended by the other side, goes over
@@ -86,7 +89,8 @@ impl Plain {
         *request.uri_mut() = Uri::from(path);
         *request.headers_mut() = head;
         loop {
-            let kept = std::future::poll_fn(|context| Poll::Ready(self.pool.take(context))).await;
+            let pool = self.pool();
+            let kept = std::future::poll_fn(|context| Poll::Ready(pool.take(context))).await;
             let is_new = kept.is_none();
             let mut line = match kept {
                 Some(line) => line,
@@ -94,7 +98,7 @@ impl Plain {
             };
             match line.exchange(request).await {
                 Ok(response) => {
-                    let (pool, tasks) = (Arc::clone(&self.pool), self.tasks.clone());
+                    let (pool, tasks) = (Arc::clone(pool), self.tasks.clone());
                     return Ok(response.map(|body| Flow { body, line: Some(line), pool, tasks }));
                 }
                 Err(mut error) => match error.take_message() {
@@ -104,6 +108,11 @@ impl Plain {
                 },
             }
         }
+    }
+
+    fn pool(&self) -> &Arc<Pool> {
+        let [first, others @ ..] = &self.pools;
+        lane().checked_sub(1).and_then(|lane| others.get(lane % others.len())).unwrap_or(first)
     }
 
     async fn connect(&self) -> Result<Line, Fault> {
