@@ -6,10 +6,12 @@
 
 mod succession;
 
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -26,7 +28,7 @@ use crate::relay::Relay;
 use crate::seal::Keyring;
 use crate::server::{BindError, ConnectionLimits, Gate, Running, accept, admin_service, bind, mcp_service};
 use crate::source::{self, FileSource, Loading, Read, Reload};
-use crate::task::{Lanes, TaskGroup};
+use crate::task::{Lanes, TaskGroup, blocking};
 use crate::telemetry::{AuditLog, LogLevel, Registry, watch_clock};
 use crate::upstream::{Set, StartError};
 use crate::view::Views;
@@ -106,7 +108,10 @@ impl Core {
         let relay = Relay::new(Arc::clone(&views), upstreams.clone(), Arc::clone(&keyring), kept);
         let metrics = notify::Metrics::register(registry.plain());
         let hub = Arc::new(Hub::new(snapshots.clone(), Arc::clone(&views), metrics));
-        tasks.spawn("catalog keeper", keeper.run(tasks.token(), move |snapshot| views.get_ready(snapshot)));
+        tasks.spawn(
+            "catalog keeper",
+            keeper.run(tasks.token(), move |snapshot| views_ready(&views, snapshot)),
+        );
         tasks.spawn("notify hub", Arc::clone(&hub).run(tasks.token()));
         Ok(Self { snapshots, upstreams, relay: Arc::new(relay), hub, keyring, audit, registry, tasks })
     }
@@ -291,6 +296,12 @@ impl App {
         tracing::info!(event = "drain.end", cut, "drained");
         Ended { cut }
     }
+}
+
+/// Gets views ready where that holds up nobody. Where it panics, they are made when they are asked for.
+fn views_ready(views: &Arc<Views>, snapshot: Arc<Snapshot>) -> impl Future<Output = ()> + Send + use<> {
+    let views = Arc::clone(views);
+    blocking("views", move || views.get_ready(&snapshot)).map(drop)
 }
 
 /// The limits on connections of the configuration in force, or with another number of them.

@@ -155,7 +155,7 @@ impl Authenticator {
     pub async fn authenticate(
         &self,
         headers: &HeaderMap,
-        route: &Route,
+        route: &Arc<Route>,
         now: Timestamp,
     ) -> Result<Principal, Refusal> {
         let Some(sources) = &self.sources else { return Ok(Principal::open()) };

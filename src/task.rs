@@ -2,7 +2,8 @@
 //!
 //! A `TaskGroup` owns tasks: it names them, counts them, cancels them and waits for them. Groups nest (process →
 //! server → connection; process → upstreams → link): cancelling a group cancels its children. A task nobody owns
-//! cannot be stopped, awaited, counted or blamed for a panic, so nothing else in Weir spawns.
+//! cannot be stopped, awaited, counted or blamed for a panic, so nothing else in Weir spawns. `lanes` are threads to put
+//! them on.
 
 mod lanes;
 
@@ -25,7 +26,13 @@ where
     F: FnOnce() -> T + Send + 'static,
 {
     let done = tokio::task::spawn_blocking(work).await;
-    done.inspect_err(|_why| tracing::error!(event = "panic", task = what, "work panicked")).ok()
+    // Work that never began, since the process ends, is no fault.
+    done.inspect_err(|why| {
+        if why.is_panic() {
+            tracing::error!(event = "panic", task = what, "work panicked");
+        }
+    })
+    .ok()
 }
 
 /// A named set of tasks with one cancellation signal.

@@ -19,7 +19,8 @@ pub use cache::Views;
 pub use explain::{Explained, explain, explain_named};
 pub use pages::Form;
 
-use crate::catalog::Item;
+use crate::catalog::{Item, Snapshot};
+use crate::config::Route;
 use crate::names::UpstreamName;
 use crate::policy::Class;
 use crate::principal::Scope;
@@ -98,6 +99,7 @@ pub struct Announced {
 pub struct View {
     /// The generation of the snapshot it was made from.
     pub generation: u64,
+    route: Arc<Route>,
     /// A hash of each visible list; order does not count.
     pub hashes: Hashes,
     /// The visible upstreams, in file order.
@@ -124,6 +126,11 @@ pub struct View {
 }
 
 impl View {
+    /// Whether it is that of a route, which may be one of a configuration before, at a snapshot.
+    fn is_of(&self, snapshot: &Snapshot, route: &Arc<Route>) -> bool {
+        self.generation == snapshot.generation && Arc::ptr_eq(&self.route, route)
+    }
+
     /// Where a published name or URI leads.
     #[must_use]
     pub fn find(&self, kind: ListKind, name: &str) -> Found<'_> {

@@ -249,3 +249,25 @@ fn c086_a_challenge_names_a_place_where_the_document_of_its_route_is() {
         }
     }
 }
+
+#[test]
+fn what_scopes_imply_on_a_route_is_remembered_for_that_route_alone() {
+    let text = |implied: &str| {
+        format!(
+            "upstreams: {{ a: {{ url: http://127.0.0.1:1/mcp }} }}\naccess: {{ tokens: [ {{ name: x, hash: \"sha256:{}\" }} ], scopes: {{ implies: {{ \"mcp:read\": [{implied}] }} }} }}\n",
+            "0".repeat(64)
+        )
+    };
+    let route = |implied: &str| {
+        let loaded = crate::config::read_text(&text(implied), None, &crate::config::Process);
+        std::sync::Arc::clone(&loaded.map(|loaded| loaded.config).expect("a configuration").routes[0])
+    };
+    let (before, after) = (route("extra"), route(""));
+    let seen = Seen::default();
+    let principal = principal("ci");
+    let first = seen.on_route(principal.clone(), &before);
+    assert_eq!(first, super::on_route(&principal, &before.policy));
+    assert_eq!(seen.on_route(principal.clone(), &before), first);
+    assert_eq!(seen.on_route(principal.clone(), &after), super::on_route(&principal, &after.policy));
+    assert_ne!(first, super::on_route(&principal, &after.policy));
+}

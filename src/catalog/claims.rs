@@ -14,7 +14,8 @@ const FLAT: &str = "ui/resourceUri";
 
 /// Whether the definition of a tool may name a user interface; it is not opened for that.
 pub(super) fn may_name_interface(tool: &str) -> bool {
-    tool.contains(RESOURCE)
+    // An escape may spell it, too.
+    tool.contains(RESOURCE) || tool.contains("\\u")
 }
 
 /// The first upstream of each URI.

@@ -1,5 +1,6 @@
 //! The one task that writes the snapshot.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,9 +32,12 @@ impl Keeper {
         (Self { material, snapshots, builder: Builder::default() }, receiver)
     }
 
-    /// Publishes snapshots until cancelled or until the upstream side is gone. `get_ready` sees each of them before anybody
-    /// else does.
-    pub async fn run(mut self, cancelled: CancellationToken, get_ready: impl Fn(&Snapshot)) {
+    /// Publishes snapshots until cancelled or until the upstream side is gone. `get_ready` sees each of them before
+    /// anybody else does, and is waited for.
+    pub async fn run<F>(mut self, cancelled: CancellationToken, get_ready: impl Fn(Arc<Snapshot>) -> F)
+    where
+        F: Future<Output = ()>,
+    {
         let first = Instant::now() + FIRST_WAIT;
         // Cancel-safe: `wait_for` and `changed` lose nothing when dropped.
         while !settled(&self.material.borrow_and_update().inventories) {
@@ -46,7 +50,10 @@ impl Keeper {
             }
         }
         loop {
-            self.publish(&get_ready);
+            if let Some(next) = self.next() {
+                get_ready(Arc::clone(&next)).await;
+                self.snapshots.send_replace(next);
+            }
             tokio::select! {
                 () = cancelled.cancelled() => return,
                 changed = self.material.changed() => if changed.is_err() { return },
@@ -54,14 +61,15 @@ impl Keeper {
         }
     }
 
-    fn publish(&mut self, get_ready: &impl Fn(&Snapshot)) {
+    /// The snapshot that comes next; `None` where nothing has changed.
+    fn next(&mut self) -> Option<Arc<Snapshot>> {
         let Material { config, inventories } = self.material.borrow_and_update().clone();
         let catalog = self.builder.build(&config, &inventories);
         let current = Arc::clone(&self.snapshots.borrow());
         let same_catalog = *current.catalog == catalog;
         let is_settled = Arc::ptr_eq(&current.config, &config) && current.generation > 0;
         if same_catalog && is_settled && *current.inventories == *inventories {
-            return;
+            return None;
         }
         let unchanged = same_catalog && current.generation > 0;
         let catalog = if unchanged { Arc::clone(&current.catalog) } else { Arc::new(catalog) };
@@ -69,9 +77,7 @@ impl Keeper {
             report(&current.catalog, &catalog);
         }
         let generation = current.generation + 1;
-        let snapshot = Snapshot { generation, config, catalog, inventories };
-        get_ready(&snapshot);
-        self.snapshots.send_replace(Arc::new(snapshot));
+        Some(Arc::new(Snapshot { generation, config, catalog, inventories }))
     }
 }
 

@@ -104,7 +104,7 @@ async fn explained(
 async fn recognised(
     authenticator: &Authenticator,
     token: Option<SecretString>,
-    route: &Route,
+    route: &Arc<Route>,
 ) -> Result<Principal, String> {
     let mut headers = HeaderMap::new();
     if let Some(token) = token {
@@ -185,7 +185,7 @@ fn text(principal: &Principal, items: &[Explained]) {
 }
 
 /// Everybody whom the configuration names, and what each may call.
-fn matrix(arguments: &ExplainArguments, snapshot: &Snapshot, route: &Route) -> Exit {
+fn matrix(arguments: &ExplainArguments, snapshot: &Snapshot, route: &Arc<Route>) -> Exit {
     let callers = callers(snapshot, route);
     let tools: Vec<Vec<Explained>> = callers
         .iter()
@@ -226,7 +226,7 @@ fn matrix(arguments: &ExplainArguments, snapshot: &Snapshot, route: &Route) -> E
 }
 
 /// The holders of static tokens, and callers without a credential where they are let in.
-fn callers(snapshot: &Snapshot, route: &Route) -> Vec<Principal> {
+fn callers(snapshot: &Snapshot, route: &Arc<Route>) -> Vec<Principal> {
     let Some(guard) = snapshot.config.access.guard() else { return vec![Principal::open()] };
     let mut all: Vec<Principal> = Vec::new();
     for token in &guard.tokens {

@@ -114,13 +114,13 @@ fn open_params<'a>(raw: &'a str, id: Option<&Id>) -> Result<Object<'a>, Error> {
         ObjectError::Duplicate(key) => Error::DuplicateKey { key, id: id.cloned() },
         ObjectError::NotAnObject => Error::Params { id: id.cloned() },
     };
-    let mut params = Object::reread(raw).map_err(refuse)?;
+    let params = Object::reread(raw).map_err(refuse)?;
     if let Some(key) = params.variant_of(&PARAMS_KEYS) {
         return Err(Error::DuplicateKey { key: key.to_owned(), id: id.cloned() });
     }
     if let Some(meta) = params.get("_meta") {
         let meta = Object::reread(meta).map_err(refuse)?;
-        params.keep("_meta", meta);
+        return Ok(params.with_opened("_meta", meta));
     }
     Ok(params)
 }

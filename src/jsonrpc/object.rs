@@ -106,9 +106,9 @@ impl<'a> Object<'a> {
         self.get(key).and_then(Self::reopen)
     }
 
-    /// Keeps a member that has been opened for the next one who asks for it.
-    pub(crate) fn keep(&mut self, key: &'static str, object: Self) {
-        self.opened = Some((key, Arc::new(object)));
+    /// The same, with a member that has been opened kept for the next one who asks for it.
+    pub(crate) fn with_opened(self, key: &'static str, object: Self) -> Self {
+        Self { opened: Some((key, Arc::new(object))), ..self }
     }
 
     /// All members in the order they came.

@@ -1,8 +1,10 @@
 //! Threads of which each runs its own tasks and waits for its own sockets.
 //!
-//! A connection of a client, the calls that come on it and the connections to upstreams that they use stay on one thread,
-//! so that nothing of a call is handed from core to core, wakes another thread, or finds its data in another cache. What is
-//! long-lived and belongs to no connection runs beside them, on the runtime of the process.
+//! A connection of a client, the calls that come on it and the connections to upstreams that they use stay on one
+//! thread, so that nothing of a call is handed from core to core, wakes another thread, or finds its data in another
+//! cache. What a call starts (a session with an upstream, a call that goes on without its client) begins and stays on its
+//! lane, too, and is not counted there; whoever waits for it may be on any thread. What no call starts runs on the runtime
+//! of the process: listeners, keepers of upstreams, the catalog, administration.
 
 use std::cell::Cell;
 use std::io;
@@ -32,7 +34,7 @@ pub struct Lanes {
 }
 
 /// One lane.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Lane {
     pub(super) runtime: Handle,
     /// Each task that was put here holds it.
@@ -48,8 +50,12 @@ impl Lanes {
         let set = std::env::var(THREADS).ok().and_then(|text| text.parse().ok()).filter(|count| *count > 0);
         let count = set.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
         let stop = CancellationToken::new();
-        let lanes = (1..=count).map(|number| Lane::start(number, stop.clone())).collect::<io::Result<_>>()?;
-        Ok(Self { lanes, stop })
+        // Dropped on the way out, it ends those that have started.
+        let mut lanes = Self { lanes: Vec::with_capacity(count), stop };
+        for number in 1..=count {
+            lanes.lanes.push(Lane::start(number, lanes.stop.clone())?);
+        }
+        Ok(lanes)
     }
 
     /// The one with the fewest tasks that were put there.
@@ -98,10 +104,10 @@ mod tests {
         let lanes = Lanes::start().expect("threads");
         let group = TaskGroup::new("test");
         assert_eq!(lane(), 0, "this thread is none");
-        let first = lanes.idlest().expect("a lane").clone();
+        let first = lanes.idlest().expect("a lane");
         let (told, number) = oneshot::channel();
         let (end, ended) = oneshot::channel::<()>();
-        group.spawn_on(&first, "test", async move {
+        group.spawn_on(first, "test", async move {
             let before = lane();
             tokio::time::sleep(Duration::from_millis(1)).await;
             told.send((before, lane())).ok();
@@ -115,5 +121,21 @@ mod tests {
         end.send(()).ok();
         group.cancel();
         group.drained().await;
+    }
+
+    #[tokio::test]
+    async fn what_runs_on_lanes_ends_with_them() {
+        let lanes = Lanes::start().expect("threads");
+        let group = TaskGroup::new("test");
+        let (held, dropped) = oneshot::channel::<()>();
+        let (begins, begun) = oneshot::channel();
+        group.spawn_on(lanes.idlest().expect("a lane"), "test", async move {
+            begins.send(()).ok();
+            std::future::pending::<()>().await;
+            drop(held);
+        });
+        begun.await.expect("it runs");
+        drop(lanes);
+        assert!(dropped.await.is_err(), "it is dropped where it stands");
     }
 }

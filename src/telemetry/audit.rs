@@ -178,12 +178,12 @@ impl AuditLog {
                 () = ending.cancelled() => {
                     lines.close();
                     while lines.recv_many(&mut batch, QUEUE).await > 0 {
-                        self.write(&mut batch, true).await;
+                        self.write(&mut batch, &ending).await;
                     }
                     return;
                 }
             }
-            self.write(&mut batch, ending.is_cancelled()).await;
+            self.write(&mut batch, &ending).await;
             if self.queue.capacity() > QUEUE / 2 {
                 ending.run_until_cancelled(tokio::time::sleep(GATHER)).await;
             }
@@ -191,18 +191,18 @@ impl AuditLog {
     }
 
     /// Writes lines. What cannot be written is tried again where lines are required, unless it is the end.
-    async fn write(&self, batch: &mut Vec<String>, is_last: bool) {
+    async fn write(&self, batch: &mut Vec<String>, ending: &CancellationToken) {
         let text: Arc<str> = batch.drain(..).collect::<String>().into();
         let lines = u64::try_from(text.matches('\n').count()).unwrap_or(u64::MAX);
         while let Err(why) = self.append(Arc::clone(&text)).await {
             if !self.is_failing.swap(true, Ordering::Relaxed) {
                 tracing::error!(event = "audit.lost", reason = %why, "the audit log cannot be written");
             }
-            if !self.settings.required || is_last {
+            if !self.settings.required || ending.is_cancelled() {
                 self.lost.inc_by(lines);
                 return;
             }
-            tokio::time::sleep(RETRY).await;
+            ending.run_until_cancelled(tokio::time::sleep(RETRY)).await;
         }
         if self.is_failing.swap(false, Ordering::Relaxed) {
             tracing::info!(event = "audit.back", "the audit log can be written again");

@@ -63,10 +63,11 @@ pub(super) fn verdicts(snapshot: &Snapshot, route: &Route, rights: &Rights, grou
 }
 
 /// Makes the view of these verdicts.
-pub(super) fn build(snapshot: &Snapshot, route: &Route, verdicts: Verdicts, ground: &Ground) -> View {
+pub(super) fn build(snapshot: &Snapshot, route: &Arc<Route>, verdicts: Verdicts, ground: &Ground) -> View {
     let upstreams = of_route(&snapshot.config, route);
     let mut view = View {
         generation: snapshot.generation,
+        route: Arc::clone(route),
         hashes: Hashes::default(),
         upstreams: Vec::new(),
         offer: Offer::default(),

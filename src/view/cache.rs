@@ -35,9 +35,9 @@ pub struct Views {
 impl Views {
     /// The view of these rights on a route, for this snapshot.
     #[must_use]
-    pub fn of(&self, snapshot: &Snapshot, route: &Route, rights: &Rights) -> Arc<View> {
+    pub fn of(&self, snapshot: &Snapshot, route: &Arc<Route>, rights: &Rights) -> Arc<View> {
         let key = (route.name.clone(), rights.clone());
-        let is_current = |view: &Arc<View>| view.generation == snapshot.generation;
+        let is_current = |view: &Arc<View>| view.is_of(snapshot, route);
         if let Some(view) = self.views.get(&key).filter(|view| is_current(view)) {
             return Arc::clone(&view);
         }
@@ -50,8 +50,8 @@ impl Views {
         view
     }
 
-    /// Gets the views ready that are in use, for a snapshot that is about to be published: whoever asks first does not wait
-    /// for them. Requests that read the snapshot before it go on with theirs.
+    /// Gets the views ready that are in use, for a snapshot that is about to be published: whoever asks first does not
+    /// wait for them. Requests that read the snapshot before it go on with theirs.
     pub fn get_ready(&self, snapshot: &Snapshot) {
         let begun = Instant::now();
         self.coming.clear();
@@ -67,9 +67,9 @@ impl Views {
         }
     }
 
-    fn ground(&self, snapshot: &Snapshot, route: &Route) -> Arc<Ground> {
+    fn ground(&self, snapshot: &Snapshot, route: &Arc<Route>) -> Arc<Ground> {
         if let Some(known) = self.grounds.get(&route.name)
-            && known.generation == snapshot.generation
+            && known.is_of(snapshot, route)
         {
             return Arc::clone(&known);
         }
@@ -82,17 +82,17 @@ impl Views {
     pub fn forget_before(&self, snapshot: &Snapshot) {
         self.equal.retain(|_, view| view.generation >= snapshot.generation);
         self.views.retain(|_, view| view.generation >= snapshot.generation);
-        self.grounds.retain(|_, ground| ground.generation >= snapshot.generation);
+        self.grounds.retain(|_, ground| !ground.is_before(snapshot));
         self.coming.clear();
     }
 
     /// The view of all whom the same is decided for.
-    fn equal(&self, snapshot: &Snapshot, route: &Route, rights: &Rights) -> Arc<View> {
+    fn equal(&self, snapshot: &Snapshot, route: &Arc<Route>, rights: &Rights) -> Arc<View> {
         let ground = self.ground(snapshot, route);
         let verdicts = verdicts(snapshot, route, rights, &ground);
         let key = (route.name.clone(), verdicts.digest());
         if let Some(view) = self.equal.get(&key)
-            && view.generation == snapshot.generation
+            && view.is_of(snapshot, route)
         {
             return Arc::clone(&view);
         }

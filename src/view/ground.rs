@@ -75,13 +75,14 @@ fn class_of(upstream: &Upstream, item: &Item) -> Class {
 /// Where all items stand on a route.
 #[derive(Debug)]
 pub(super) struct Ground {
-    pub(super) generation: u64,
+    generation: u64,
+    route: Arc<Route>,
     /// One for each item of the catalog, in its order; `None`: its upstream is not on this route.
     pub(super) standings: Vec<Option<Arc<Standing>>>,
 }
 
 impl Ground {
-    pub(super) fn of(snapshot: &Snapshot, route: &Route) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, route: &Arc<Route>) -> Self {
         let upstreams = snapshot.config.upstreams.iter();
         let by_name: HashMap<&UpstreamName, &Arc<Upstream>> = upstreams
             .filter(|upstream| route.upstreams.contains(&upstream.name))
@@ -90,6 +91,17 @@ impl Ground {
         let items = ListKind::ALL.into_iter().flat_map(|kind| snapshot.catalog.list(kind));
         let standing =
             |item: &Arc<Item>| Some(Arc::new(Standing::of(by_name.get(&item.upstream)?, route, item)));
-        Self { generation: snapshot.generation, standings: items.map(standing).collect() }
+        let standings = items.map(standing).collect();
+        Self { generation: snapshot.generation, route: Arc::clone(route), standings }
+    }
+
+    /// Whether it is that of a route, which may be one of a configuration before, at a snapshot.
+    pub(super) fn is_of(&self, snapshot: &Snapshot, route: &Arc<Route>) -> bool {
+        self.generation == snapshot.generation && Arc::ptr_eq(&self.route, route)
+    }
+
+    /// Whether the snapshot is a later one.
+    pub(super) fn is_before(&self, snapshot: &Snapshot) -> bool {
+        self.generation < snapshot.generation
     }
 }

@@ -49,9 +49,14 @@ fn equal_decisions_share_one_view_whoever_asks() {
 #[test]
 fn views_in_use_are_ready_before_their_snapshot_is_published() {
     let before = snapshot(ONE, &[("a", up(&[r#"{"name":"t"}"#]))]);
-    let after = Snapshot { generation: 2, ..snapshot(ONE, &[("a", up(&[r#"{"name":"u"}"#]))]) };
+    let next = |generation: u64, tools: &[&str]| Snapshot {
+        generation,
+        config: Arc::clone(&before.config),
+        ..snapshot(ONE, &[("a", up(tools))])
+    };
+    let after = next(2, &[r#"{"name":"u"}"#]);
     // What would have to be made of this one is another one.
-    let empty = Snapshot { generation: 2, ..snapshot(ONE, &[("a", up(&[]))]) };
+    let empty = next(2, &[]);
     let views = Views::default();
     let of = |snapshot: &Snapshot| views.of(snapshot, &snapshot.config.routes[0], &Rights::All);
     let old = of(&before);
@@ -60,8 +65,13 @@ fn views_in_use_are_ready_before_their_snapshot_is_published() {
     assert!(matches!(of(&empty).find(ListKind::Tools, "a__u"), Found::Shown(_)));
     views.forget_before(&after);
     assert!(!Arc::ptr_eq(&of(&before), &old) && Arc::ptr_eq(&of(&after), &of(&after)));
-    views.get_ready(&Snapshot { generation: 3, ..snapshot(ONE, &[]) });
+    views.get_ready(&next(3, &[]));
     assert_eq!(of(&after).list(ListKind::Tools).len(), 1);
+    let reloaded = Snapshot { generation: 2, ..snapshot(ONE, &[("a", up(&[]))]) };
+    assert!(
+        of(&reloaded).list(ListKind::Tools).is_empty(),
+        "a route of another configuration is another one"
+    );
 }
 
 #[test]

@@ -139,8 +139,8 @@ pub(super) enum Head {
 }
 
 impl Line {
-    /// A stream with a reader attached. `call` cancels the call and `engine` drives it; `lost` writes the answer in place of one that is too
-    /// large to be kept.
+    /// A stream with a reader attached. `call` cancels the call and `engine` drives it; what it keeps goes to `account`,
+    /// and `lost` writes the answer in place of one that is too large to be kept.
     pub(super) fn new(
         number: u64,
         (call, engine): (CancellationToken, Engine),

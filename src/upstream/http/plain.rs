@@ -31,10 +31,10 @@ use crate::exchange::Reason;
 use crate::task::{TaskGroup, lane};
 use crate::upstream::fault::Fault;
 
-/// So many lanes have connections of their own; where there are more, some share them.
-const LANES: usize = 32;
-/// Most connections that are kept for later.
-const MOST_IDLE: usize = 256;
+/// One for each of so many lanes, and one for threads that are none. Where there are more, some share theirs.
+const POOLS: usize = 32;
+/// Most connections that a lane keeps for later.
+const MOST_IDLE: usize = 64;
 /// How often it is looked whether some have been idle for too long.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -46,7 +46,7 @@ pub(super) struct Plain {
     connector: HttpConnector,
     patience: Duration,
     /// One for each lane: a connection stays on the thread that opened it.
-    pools: [Arc<Pool>; LANES],
+    pools: [Arc<Pool>; POOLS],
     tasks: TaskGroup,
 }
 
