@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use memchr::memchr2;
+use memchr::{memchr2, memmem};
 
 use super::Error;
 
@@ -29,6 +29,13 @@ pub fn scan(bytes: &[u8]) -> Result<&str, Error> {
     let text = std::str::from_utf8(bytes).map_err(|_why| Error::Parse)?;
     Scanner::of(bytes).document()?;
     Ok(text)
+}
+
+/// Whether a text holds a word at all. What does not is not opened to look for a member of that name; only who writes it
+/// with an escape, which no program does, is missed.
+#[must_use]
+pub fn mentions(text: &[u8], word: &str) -> bool {
+    memmem::find(text, word.as_bytes()).is_some()
 }
 
 /// Where the members of an object stand that is the whole text: each key without its quotes, and each value.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::downstream::accept::Accepts;
 use crate::downstream::{Body, Inbound, Shared, internal_error, render};
 use crate::exchange::{Answer, Event, Failure};
-use crate::jsonrpc::{Edit, Id, Object, RpcError, Text, request, response_error, response_result};
+use crate::jsonrpc::{Edit, Id, Object, RpcError, Text, mentions, request, response_error, response_result};
 use crate::protocol::{Method, Revision, code, encode_event, meta, notification};
 use crate::relay::{Listing, Seat};
 
@@ -244,17 +244,18 @@ fn typed(method: Method, answer: &Answer) -> Vec<Bytes> {
         return untouched;
     }
     let Some(open) = answer.result.iter().position(|byte| *byte == b'{') else { return untouched };
-    let result = std::str::from_utf8(&answer.result).unwrap_or_default();
+    let result = || std::str::from_utf8(&answer.result).unwrap_or_default();
     let has = |key: &str| {
-        result.contains(key) && Object::open(result).is_some_and(|object| object.get(key).is_some())
+        mentions(&answer.result, key)
+            && Object::reopen(result()).is_some_and(|object| object.get(key).is_some())
     };
     let wanted = [
         ("resultType", r#""resultType":"complete""#, true),
         ("ttlMs", r#""ttlMs":0"#, reads),
         ("cacheScope", r#""cacheScope":"private""#, reads),
     ];
-    if reads && !answer.shareable && result.contains("public") {
-        return vec![Bytes::from(private(result))];
+    if reads && !answer.shareable && mentions(&answer.result, "public") {
+        return vec![Bytes::from(private(result()))];
     }
     let mut first = String::from("{");
     for (key, member, _) in wanted.iter().filter(|(_, _, wanted)| *wanted) {
