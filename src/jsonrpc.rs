@@ -20,7 +20,7 @@ pub use error::{Error, RpcError};
 pub use id::Id;
 pub use message::{Message, request, response_error, response_result};
 pub use object::Object;
-pub use scan::{MAX_DEPTH, mentions, scan};
+pub use scan::{MAX_DEPTH, mentioning, scan};
 
 #[cfg(test)]
 mod tests;

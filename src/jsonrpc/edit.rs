@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Object;
+use super::scan::special;
 
 /// A change to one level of a JSON object. Members that no change names keep their place and their text.
 #[derive(Debug, Default, Clone)]
@@ -119,9 +120,7 @@ pub fn quoted(text: &str) -> String {
 
 /// Writes a string as JSON.
 fn quote(out: &mut String, text: &str) {
-    // Without a way out in the middle, so that many bytes are looked at at once.
-    let is_special = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
-    if !text.bytes().fold(false, |found, byte| found | is_special(byte)) {
+    if special(text.as_bytes()).is_none() {
         out.push('"');
         out.push_str(text);
         out.push('"');

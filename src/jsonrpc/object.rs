@@ -52,7 +52,7 @@ impl<'a> Object<'a> {
             let (Some(key), Some(value)) = (known, text.get(value.clone())) else { return Self::read(text) };
             found.push((Cow::Borrowed(key), value));
         }
-        // No object at all, or one with more than are noted.
+        // No object at all, or one of which not all are noted.
         if members.is_empty() || members.len() == MOST_MEMBERS {
             return Self::read(text);
         }

@@ -9,7 +9,7 @@ use super::Error;
 /// Deepest nesting of arrays and objects that Weir reads or forwards.
 pub const MAX_DEPTH: usize = 64;
 
-/// Of an object with more members it is not noted where they are.
+/// Where an object has so many members, or more, the places that are noted are not all.
 pub(super) const MOST_MEMBERS: usize = 12;
 
 /// So much of a string is looked at word by word: most are shorter.
@@ -26,16 +26,15 @@ const BLOCK: usize = 4096;
 /// [`Error::Parse`] for bytes that are not UTF-8 or not one JSON document, or hold a lone surrogate escape;
 /// [`Error::Depth`] for nesting deeper than [`MAX_DEPTH`].
 pub fn scan(bytes: &[u8]) -> Result<&str, Error> {
-    let text = std::str::from_utf8(bytes).map_err(|_why| Error::Parse)?;
-    Scanner::of(bytes).document()?;
-    Ok(text)
+    scan_members(bytes).map(|(text, _members)| text)
 }
 
-/// Whether a text holds a word at all. What does not is not opened to look for a member of that name; only who writes it
-/// with an escape, which no program does, is missed.
+/// A text that holds a word. What does not is not opened to look for a member of that name; only who writes it with an
+/// escape, which no program does, is missed. `None` also for bytes that are not UTF-8.
 #[must_use]
-pub fn mentions(text: &[u8], word: &str) -> bool {
-    memmem::find(text, word.as_bytes()).is_some()
+pub fn mentioning<'t>(bytes: &'t [u8], word: &str) -> Option<&'t str> {
+    memmem::find(bytes, word.as_bytes())?;
+    std::str::from_utf8(bytes).ok()
 }
 
 /// Where the members of an object stand that is the whole text: each key without its quotes, and each value.
@@ -128,13 +127,11 @@ struct Scanner<'b> {
     at: usize,
     open: Open,
     members: Members,
-    /// What is passed over is no member of the document any more that is noted.
-    is_full: bool,
 }
 
 impl<'b> Scanner<'b> {
     fn of(bytes: &'b [u8]) -> Self {
-        Self { bytes, at: 0, open: Open::default(), members: Members::with_capacity(6), is_full: false }
+        Self { bytes, at: 0, open: Open::default(), members: Members::with_capacity(6) }
     }
 }
 
@@ -235,15 +232,13 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// Whether what is passed over is a member of the document itself.
+    /// Whether what is passed over is a member of the document itself, and one of those that are noted.
     fn is_outermost(&self) -> bool {
-        self.open.depth == 1 && self.open.is_object() && !self.is_full
+        self.open.depth == 1 && self.open.is_object() && self.members.len() < MOST_MEMBERS
     }
 
     fn note_key(&mut self, key: Range<usize>) {
-        if self.is_outermost() && self.members.len() == MOST_MEMBERS {
-            self.is_full = true;
-        } else if self.is_outermost() {
+        if self.is_outermost() {
             self.members.push((key, 0..0));
         }
     }

@@ -198,13 +198,19 @@ fn milliseconds(value: &[u8]) -> Option<Duration> {
 /// A `message` event. Line breaks in `data` (CRLF, CR, LF) begin a new data line.
 #[must_use]
 pub fn encode_event(id: Option<&str>, data: &str) -> Bytes {
-    let mut out = String::with_capacity(data.len() + 64);
+    let mut out = begun(id, data.len());
+    push_data(&mut out, data);
+    out.into()
+}
+
+/// The beginning of a `message` event, with room for so many bytes of data.
+fn begun(id: Option<&str>, length: usize) -> String {
+    let mut out = String::with_capacity(length + 64);
     out.push_str("event: message\n");
     if let Some(id) = id {
         push_id(&mut out, id);
     }
-    push_data(&mut out, data);
-    out.into()
+    out
 }
 
 /// A `message` event whose data come in pieces of text.
@@ -214,12 +220,7 @@ pub fn encode_pieces(id: Option<&str>, pieces: &[Bytes]) -> Bytes {
         return encode_event(id, &String::from_utf8_lossy(&pieces.concat()));
     }
     let length: usize = pieces.iter().map(Bytes::len).sum();
-    let mut head = String::with_capacity(length + 64);
-    head.push_str("event: message\n");
-    if let Some(id) = id {
-        push_id(&mut head, id);
-    }
-    let mut out = head.into_bytes();
+    let mut out = begun(id, length).into_bytes();
     out.extend_from_slice(b"data: ");
     pieces.iter().for_each(|piece| out.extend_from_slice(piece));
     out.extend_from_slice(b"\n\n");

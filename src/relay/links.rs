@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::template::fits;
-use crate::jsonrpc::{Edit, Object, mentions, quoted};
+use crate::jsonrpc::{Edit, Object, mentioning, quoted};
 use crate::names::{UpstreamName, mark_uri};
 use crate::principal::Subject;
 
@@ -117,9 +117,7 @@ pub(super) struct Looked {
 /// the word are not opened.
 pub(super) fn look(result: &Bytes, publish: &dyn Fn(&str) -> String) -> Looked {
     let mut uris = Vec::new();
-    let text = Some(result).filter(|result| mentions(result, "\"uri\""));
-    let text = text.and_then(|result| std::str::from_utf8(result).ok());
-    let changed = text.and_then(Object::open).and_then(|object| {
+    let changed = mentioning(result, "\"uri\"").and_then(Object::open).and_then(|object| {
         let mut walk = Walk { publish, uris: &mut uris, changed: false };
         let mut edit = Edit::new();
         // A task that has ended holds its result inside.

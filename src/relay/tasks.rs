@@ -20,7 +20,7 @@ use super::Seat;
 use super::locate::Target;
 use crate::catalog::{Item, Presence};
 use crate::exchange::{Call, Event, Failure, Inquiry, Reaction, Reason, SessionKey};
-use crate::jsonrpc::{Edit, Object, mentions, quoted};
+use crate::jsonrpc::{Edit, Object, mentioning, quoted};
 use crate::names::UpstreamName;
 use crate::policy::Class;
 use crate::protocol::{ListKind, meta};
@@ -148,9 +148,7 @@ impl Birth {
 impl Ids {
     /// A result: the state of a task, a new task, or the result of one.
     pub(super) fn result(&self, result: Bytes) -> Bytes {
-        let text = Some(&result).filter(|result| mentions(result, ID));
-        let text = text.and_then(|result| std::str::from_utf8(result).ok());
-        let Some(object) = text.and_then(Object::open) else { return result };
+        let Some(object) = mentioning(&result, ID).and_then(Object::open) else { return result };
         let changed = match self {
             Self::New(birth) => created(&object, birth),
             Self::Of(pair) => state(&object, pair),

@@ -17,7 +17,7 @@ use super::messages::Messages;
 use super::reading::{Incoming, read};
 use super::way::Way;
 use crate::exchange::Reason;
-use crate::jsonrpc::{Object, RpcError, mentions};
+use crate::jsonrpc::{Object, RpcError, mentioning};
 use crate::protocol::{Abilities, Method, Offer, Revision, code};
 
 use encode::Outgoing;
@@ -129,6 +129,6 @@ async fn refused(talk: &Conversation<'_>, mut answered: Answered) -> Result<Told
 /// Whether a result is a question (2026-07-28, patterns/mrtr). A result that cannot be one is not opened.
 fn asks_the_client(result: &[u8]) -> bool {
     const ASKS: &str = "input_required";
-    let opened = || Object::reopen(std::str::from_utf8(result).ok()?)?.text("resultType");
-    mentions(result, ASKS) && opened().as_deref() == Some(ASKS)
+    let result = mentioning(result, ASKS).and_then(Object::reopen);
+    result.and_then(|result| result.text("resultType")).as_deref() == Some(ASKS)
 }

@@ -78,12 +78,14 @@ impl Views {
         ground
     }
 
-    /// Drops the views of the snapshots before this one.
+    /// Drops the views of the snapshots before this one: whoever does not come back holds no old catalog.
     pub fn forget_before(&self, snapshot: &Snapshot) {
-        self.equal.retain(|_, view| view.generation >= snapshot.generation);
-        self.views.retain(|_, view| view.generation >= snapshot.generation);
+        let is_old = |view: &Arc<View>| view.generation < snapshot.generation;
+        self.equal.retain(|_, view| !is_old(view));
+        self.views.retain(|_, view| !is_old(view));
         self.grounds.retain(|_, ground| !ground.is_before(snapshot));
-        self.coming.clear();
+        // The next ones may be ready already.
+        self.coming.retain(|_, view| !is_old(view));
     }
 
     /// The view of all whom the same is decided for.
@@ -97,10 +99,6 @@ impl Views {
             return Arc::clone(&view);
         }
         let view = Arc::new(build(snapshot, route, verdicts, &ground));
-        // Whoever does not come back holds no old catalog; those of the snapshot before may still be read.
-        let is_old = |view: &Arc<View>| view.generation + 1 < snapshot.generation;
-        self.equal.retain(|_, view| !is_old(view));
-        self.views.retain(|_, view| !is_old(view));
         if self.equal.len() >= MOST {
             self.equal.clear();
         }

@@ -11,10 +11,14 @@ use crate::task::TaskGroup;
 const LOST: &str = "lost";
 const DONE: Ending = Ending { status: StatusCode::OK, challenge: None };
 
-fn line() -> Line {
+fn line_of(account: Account) -> Line {
     let engine = Engine::new(&TaskGroup::new("calls"));
     let lost = Lost(Box::new(|| Bytes::from_static(LOST.as_bytes())));
-    Line::new(1, (CancellationToken::new(), engine), (Account::default(), lost))
+    Line::new(1, (CancellationToken::new(), engine), (account, lost))
+}
+
+fn line() -> Line {
+    line_of(Account::default())
 }
 
 async fn write(line: &Line, text: &str, last: bool) {
@@ -101,12 +105,7 @@ async fn a_writer_waits_for_an_attached_reader() {
 #[tokio::test]
 async fn what_broken_streams_keep_is_counted_for_all_of_a_session() {
     let account = Account::default();
-    let with = || {
-        let engine = Engine::new(&TaskGroup::new("calls"));
-        let lost = Lost(Box::new(|| Bytes::from_static(LOST.as_bytes())));
-        Line::new(1, (CancellationToken::new(), engine), (account.clone(), lost))
-    };
-    let (one, two) = (with(), with());
+    let (one, two) = (line_of(account.clone()), line_of(account.clone()));
     for line in [&one, &two] {
         let reader = line.attach(1);
         write(line, &"x".repeat(1000), true).await;

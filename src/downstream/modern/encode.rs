@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use crate::downstream::accept::Accepts;
 use crate::downstream::{Body, Inbound, Shared, internal_error, render};
 use crate::exchange::{Answer, Event, Failure};
-use crate::jsonrpc::{Edit, Id, Object, RpcError, Text, mentions, request, response_error, response_result};
+use crate::jsonrpc::{
+    Edit, Id, Object, RpcError, Text, mentioning, request, response_error, response_result,
+};
 use crate::protocol::{Method, Revision, code, encode_event, meta, notification};
 use crate::relay::{Listing, Seat};
 
@@ -244,18 +246,18 @@ fn typed(method: Method, answer: &Answer) -> Vec<Bytes> {
         return untouched;
     }
     let Some(open) = answer.result.iter().position(|byte| *byte == b'{') else { return untouched };
-    let result = || std::str::from_utf8(&answer.result).unwrap_or_default();
     let has = |key: &str| {
-        mentions(&answer.result, key)
-            && Object::reopen(result()).is_some_and(|object| object.get(key).is_some())
+        let result = mentioning(&answer.result, key).and_then(Object::reopen);
+        result.is_some_and(|object| object.get(key).is_some())
     };
     let wanted = [
         ("resultType", r#""resultType":"complete""#, true),
         ("ttlMs", r#""ttlMs":0"#, reads),
         ("cacheScope", r#""cacheScope":"private""#, reads),
     ];
-    if reads && !answer.shareable && mentions(&answer.result, "public") {
-        return vec![Bytes::from(private(result()))];
+    let is_private = reads && !answer.shareable;
+    if let Some(result) = is_private.then(|| mentioning(&answer.result, "public")).flatten() {
+        return vec![Bytes::from(private(result))];
     }
     let mut first = String::from("{");
     for (key, member, _) in wanted.iter().filter(|(_, _, wanted)| *wanted) {
